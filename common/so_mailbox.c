@@ -1,0 +1,313 @@
+/*
+ * Slots, mail, inbox. See so_mailbox.h.
+ */
+#include "so_mailbox.h"
+
+#include "so_json.h"
+#include "so_visit.h"
+
+enum
+{
+    SO_DUE_CHUNK = 256,    /* retries and leases brought per call */
+    SO_EXPIRY_LOOK_MS = 50 /* how often a connection looks for leases that ran out */
+};
+
+so_lane so_lane_of(const so_operation *operation)
+{
+    if (operation == NULL)
+        return SO_LANE_STUCK;
+    return operation->handler.p == NULL ? SO_LANE_EXTERNAL : SO_LANE_RUN;
+}
+
+static so_str so_slot_class(const so_slot *slot)
+{
+    return slot->lane == SO_LANE_EXTERNAL || slot->lane == SO_LANE_STUCK ? slot->operation : SO_STR("");
+}
+
+so_code so_slot_store(so_session *s, int64_t type, so_str key, const so_slot *before, const so_slot *after)
+{
+    so_value actor[] = {SO_VALUE_INT(type), SO_VALUE_STR(key)};
+    so_code code = SO_OK;
+    if (before->kind != after->kind && before->kind != SO_SLOT_NONE)
+        code = so_db_change(s, before->kind == SO_SLOT_QUEUED ? SO_STMT_QUEUE_DELETE : SO_STMT_CLAIM_DELETE, actor);
+    if (code != SO_OK || after->kind == SO_SLOT_NONE)
+        return code;
+    so_value error = after->error.p == NULL ? SO_VALUE_NULL : SO_VALUE_STR(after->error);
+    if (after->kind == SO_SLOT_QUEUED)
+    {
+        so_value params[] = {SO_VALUE_INT(type),        SO_VALUE_STR(key),           SO_VALUE_INT(after->head),
+                             SO_VALUE_INT(after->lane), SO_VALUE_STR(so_slot_class(after)), SO_VALUE_INT(after->rank),
+                             SO_VALUE_INT(after->attempts), SO_VALUE_INT(after->nonce), error};
+        return so_db_change(s, SO_STMT_QUEUE_SET, params);
+    }
+    so_value params[] = {SO_VALUE_INT(type),
+                         SO_VALUE_STR(key),
+                         SO_VALUE_INT(after->head),
+                         SO_VALUE_INT(after->lane),
+                         SO_VALUE_INT(after->attempts),
+                         SO_VALUE_INT(after->nonce),
+                         SO_VALUE_INT(after->expires_ms),
+                         SO_VALUE_STR(after->worker),
+                         after->more.p == NULL ? SO_VALUE_NULL : SO_VALUE_STR(after->more),
+                         error};
+    return so_db_change(s, SO_STMT_CLAIM_SET, params);
+}
+
+so_code so_slot_rank(so_session *s, int64_t type, so_slot *slot)
+{
+    so_value params[] = {SO_VALUE_INT(slot->lane), SO_VALUE_INT(type), SO_VALUE_STR(so_slot_class(slot))};
+    so_value column;
+    bool found;
+    so_code code = so_db_row(s, SO_STMT_QUEUE_LAST_RANK, params, &column, &found);
+    if (code != SO_OK)
+        return code;
+    int64_t last = found && column.type == SO_INT ? column.i + 1 : 0;
+    slot->rank = last > s->newest.id ? last : s->newest.id;
+    return SO_OK;
+}
+
+so_code so_slot_queue(so_session *s, int64_t type, so_slot *slot, int64_t head, so_str operation)
+{
+    const so_type *definition = so_type_by_id(s, type);
+    *slot = (so_slot){.kind = SO_SLOT_QUEUED, .head = head, .operation = operation};
+    slot->lane = so_lane_of(definition == NULL ? NULL : so_operation_by_name(definition, operation));
+    return so_slot_rank(s, type, slot);
+}
+
+so_code so_slot_next(so_session *s, int64_t type, so_str key, so_slot *slot)
+{
+    so_value params[] = {SO_VALUE_INT(type), SO_VALUE_STR(key)};
+    so_value columns[2];
+    bool found;
+    so_code code = so_db_row(s, SO_STMT_MAIL_FIRST, params, columns, &found);
+    if (code != SO_OK)
+        return code;
+    if (!found)
+    {
+        *slot = (so_slot){.kind = SO_SLOT_NONE};
+        return SO_OK;
+    }
+    so_value mail[] = {params[0], params[1], columns[0]};
+    code = so_db_change(s, SO_STMT_MAIL_DELETE, mail);
+    return code == SO_OK ? so_slot_queue(s, type, slot, columns[0].i, columns[1].s) : code;
+}
+
+so_code so_mail_add(so_session *s, int64_t type, so_str key, int64_t id)
+{
+    so_value params[] = {SO_VALUE_INT(type), SO_VALUE_STR(key), SO_VALUE_INT(id)};
+    return so_db_change(s, SO_STMT_MAIL_INSERT, params);
+}
+
+so_code so_slot_return_more(so_session *s, int64_t type, so_str key, so_slot *slot)
+{
+    if (slot->more.p == NULL)
+        return SO_OK;
+    so_json_iter iter;
+    so_str element;
+    so_json_iter_init(&iter, s->arena, slot->more);
+    while (so_json_iter_next(&iter, NULL, &element))
+    {
+        so_value id;
+        so_code code = so_json_to_value(s->arena, element, &id, &s->err);
+        if (code == SO_OK)
+            code = so_mail_add(s, type, key, id.i);
+        if (code != SO_OK)
+            return code;
+    }
+    slot->more = (so_str){0};
+    return SO_OK;
+}
+
+static so_code so_slot_read(so_session *s, int64_t type, so_str key, so_slot *slot)
+{
+    so_actor actor;
+    so_code code = s->port->methods->look(s->port, type, key, &actor, &s->newest);
+    *slot = actor.slot;
+    return code;
+}
+
+so_code so_mailbox_join(so_session *s, int64_t type, so_str key, int64_t id, so_str operation)
+{
+    so_slot before;
+    so_slot after;
+    so_code code = so_slot_read(s, type, key, &before);
+    if (code != SO_OK)
+        return code;
+    bool overtakes = before.kind == SO_SLOT_QUEUED && before.attempts == 0 && id < before.head;
+    if (before.kind != SO_SLOT_NONE && !overtakes)
+        return so_mail_add(s, type, key, id);
+    if (overtakes)
+        code = so_mail_add(s, type, key, before.head);
+    if (code == SO_OK)
+        code = so_slot_queue(s, type, &after, id, operation);
+    return code == SO_OK ? so_slot_store(s, type, key, &before, &after) : code;
+}
+
+static so_code so_arrival_add(so_session *s, void *context, const so_value *columns)
+{
+    so_arrivals *arrivals = context;
+    so_arrival *row = &arrivals->rows[arrivals->count++];
+    *row = (so_arrival){.id = columns[0].i, .type = columns[1].i, .due_ms = columns[4].i, .max_attempts = columns[5].i};
+    row->key = so_arena_copy_str(s->arena, columns[2].s);
+    row->operation = so_arena_copy_str(s->arena, columns[3].s);
+    return row->key.p == NULL || row->operation.p == NULL ? so_error_nomem(&s->err) : SO_OK;
+}
+
+so_code so_inbox_read(so_session *s, int64_t from, so_arrivals *arrivals)
+{
+    so_value params[] = {SO_VALUE_INT(from), SO_VALUE_INT(SO_ARRIVALS)};
+    arrivals->count = 0;
+    return so_db_each(s, SO_STMT_INBOX, params, so_arrival_add, arrivals);
+}
+
+so_code so_inbox_end(so_session *s, int64_t inbox)
+{
+    if (inbox == s->newest.inbox)
+        return SO_OK;
+    so_value params[] = {SO_VALUE_INT(s->newest.id), SO_VALUE_INT(inbox)};
+    s->newest.inbox = inbox;
+    return so_db_change(s, SO_STMT_INBOX_SET, params);
+}
+
+so_code so_later_add(so_session *s, int64_t due_ms, int64_t id)
+{
+    so_value params[] = {SO_VALUE_INT(due_ms), SO_VALUE_INT(id)};
+    if (due_ms < s->newest.later_due_ms)
+        s->newest.later_due_ms = due_ms;
+    return so_db_change(s, SO_STMT_LATER_INSERT, params);
+}
+
+static so_code so_arrival_sort(so_session *s, const so_arrival *arrival, int64_t now_ms)
+{
+    if (arrival->due_ms > now_ms)
+        return so_later_add(s, arrival->due_ms, arrival->id);
+    int64_t inbox = s->newest.inbox;
+    so_code code = so_mailbox_join(s, arrival->type, arrival->key, arrival->id, arrival->operation);
+    s->newest.inbox = inbox;
+    return code;
+}
+
+so_code so_mailbox_sort(so_session *s, int64_t now_ms, int64_t limit)
+{
+    so_arrivals *arrivals = so_arena_alloc(s->arena, sizeof *arrivals);
+    if (arrivals == NULL)
+        return so_error_nomem(&s->err);
+    int64_t next = s->newest.inbox;
+    while (next <= s->newest.id && limit > 0)
+    {
+        so_code code = so_inbox_read(s, next, arrivals);
+        for (size_t i = 0; code == SO_OK && i < arrivals->count; i++)
+            code = so_arrival_sort(s, &arrivals->rows[i], now_ms);
+        if (code != SO_OK)
+            return code;
+        limit -= SO_ARRIVALS;
+        next = arrivals->count < SO_ARRIVALS ? s->newest.id + 1 : arrivals->rows[arrivals->count - 1].id + 1;
+    }
+    return so_inbox_end(s, next);
+}
+
+/* An actor whose slot has to move on: a retry that became due, a lease that ran out. */
+typedef struct so_wakings
+{
+    int64_t types[SO_DUE_CHUNK];
+    so_str keys[SO_DUE_CHUNK];
+    size_t count;
+} so_wakings;
+
+static so_code so_waking_add(so_session *s, void *context, const so_value *columns)
+{
+    so_wakings *wakings = context;
+    wakings->types[wakings->count] = columns[0].i;
+    wakings->keys[wakings->count] = so_arena_copy_str(s->arena, columns[1].s);
+    return wakings->keys[wakings->count++].p == NULL ? so_error_nomem(&s->err) : SO_OK;
+}
+
+static so_code so_later_bring(so_session *s, int64_t now_ms)
+{
+    so_arrivals *arrivals = so_arena_alloc(s->arena, sizeof *arrivals);
+    if (arrivals == NULL)
+        return so_error_nomem(&s->err);
+    do
+    {
+        so_value params[] = {SO_VALUE_INT(now_ms), SO_VALUE_INT(SO_ARRIVALS)};
+        arrivals->count = 0;
+        so_code code = so_db_each(s, SO_STMT_LATER_DUE, params, so_arrival_add, arrivals);
+        for (size_t i = 0; code == SO_OK && i < arrivals->count; i++)
+        {
+            so_value row[] = {SO_VALUE_INT(arrivals->rows[i].due_ms), SO_VALUE_INT(arrivals->rows[i].id)};
+            code = so_db_change(s, SO_STMT_LATER_DELETE, row);
+            if (code == SO_OK)
+                code = so_arrival_sort(s, &arrivals->rows[i], now_ms);
+        }
+        if (code != SO_OK)
+            return code;
+    } while (arrivals->count == SO_ARRIVALS);
+    return SO_OK;
+}
+
+static so_code so_slots_bring(so_session *s, so_statement statement, int64_t now_ms)
+{
+    so_wakings *wakings = so_arena_alloc(s->arena, sizeof *wakings);
+    if (wakings == NULL)
+        return so_error_nomem(&s->err);
+    so_value params[] = {SO_VALUE_INT(now_ms), SO_VALUE_INT(SO_DUE_CHUNK)};
+    wakings->count = 0;
+    so_code code = so_db_each(s, statement, params, so_waking_add, wakings);
+    for (size_t i = 0; code == SO_OK && i < wakings->count; i++)
+        code = so_visit_wake(s, wakings->types[i], wakings->keys[i], now_ms);
+    return code;
+}
+
+so_code so_mailbox_due(so_session *s, int64_t now_ms)
+{
+    so_value params[] = {SO_VALUE_INT(now_ms)};
+    so_value column;
+    bool found;
+    so_code code = SO_OK;
+    if (s->newest.later_due_ms <= now_ms)
+        code = so_later_bring(s, now_ms);
+    if (code == SO_OK)
+        code = so_db_row(s, SO_STMT_QUEUE_ANY_DUE, params, &column, &found);
+    if (code == SO_OK && found)
+        code = so_slots_bring(s, SO_STMT_QUEUE_DUE, now_ms);
+    bool look = s->definitions.test || now_ms < s->expiry_looked_ms || now_ms - s->expiry_looked_ms >= SO_EXPIRY_LOOK_MS;
+    if (code == SO_OK && look)
+    {
+        s->expiry_looked_ms = now_ms;
+        code = so_slots_bring(s, SO_STMT_CLAIMS_EXPIRED, now_ms);
+    }
+    return code;
+}
+
+so_code so_mailbox_settle(so_session *s, int64_t type, so_str key, int64_t now_ms, bool *changed)
+{
+    so_code code = SO_OK;
+    *changed = false;
+    if (s->newest.later_due_ms <= now_ms)
+    {
+        code = so_later_bring(s, now_ms);
+        *changed = true;
+    }
+    if (code != SO_OK || s->newest.inbox > s->newest.id)
+        return code;
+    bool found = true;
+    if (s->newest.id - s->newest.inbox < SO_ARRIVALS)
+    {
+        so_value params[] = {SO_VALUE_INT(s->newest.inbox), SO_VALUE_INT(type), SO_VALUE_STR(key), SO_VALUE_INT(now_ms)};
+        so_value column;
+        code = so_db_row(s, SO_STMT_INBOX_HAS, params, &column, &found);
+    }
+    if (code == SO_OK && found)
+    {
+        code = so_mailbox_sort(s, now_ms, INT64_MAX);
+        *changed = true;
+    }
+    return code;
+}
+
+so_code so_lanes_change(so_session *s, int64_t type, so_str operation, so_lane lane)
+{
+    so_slot slot = {.lane = lane, .operation = operation};
+    so_value params[] = {SO_VALUE_INT(type), SO_VALUE_STR(operation), SO_VALUE_INT(lane), SO_VALUE_STR(so_slot_class(&slot))};
+    return so_db_change(s, SO_STMT_LANES_CHANGE, params);
+}

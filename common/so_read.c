@@ -1,0 +1,349 @@
+/*
+ * so_result, so_status, so_snapshot, so_next_due's conditions. See so_read.h.
+ */
+#include "so_read.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "so_call.h"
+#include "so_json.h"
+#include "so_mailbox.h"
+#include "so_names.h"
+#include "so_when.h"
+
+static so_code so_unknown_message(so_session *s, int64_t id)
+{
+    return so_error_set(&s->err, SO_UNKNOWN_MESSAGE, "It was pruned, or destroyed with its actor, or never sent.",
+                        "there is no message %lld", (long long)id);
+}
+
+so_code so_result_read(so_session *s, int64_t id, bool *finished, so_message *message, so_value *result)
+{
+    bool found;
+    so_code code = so_message_read(s, id, message, &found);
+    if (code != SO_OK)
+        return code;
+    if (!found)
+        return so_unknown_message(s, id);
+    *finished = message->status != SO_MESSAGE_UNFINISHED;
+    switch (message->status)
+    {
+    case SO_MESSAGE_COMPLETED:
+        *result = SO_VALUE_JSON(message->result);
+        return SO_OK;
+    case SO_MESSAGE_REJECTED:
+        return so_rejection_error(s, message->error);
+    case SO_MESSAGE_DEAD:
+        return so_error_set(&s->err, SO_FAILED, "It used up its attempts and is a dead letter.", "message %lld failed: %.*s",
+                            (long long)id, (int)message->error.n, message->error.p);
+    case SO_MESSAGE_CANCELLED:
+        return so_error_set(&s->err, SO_FAILED, "Send it again if it is still wanted.", "message %lld was cancelled",
+                            (long long)id);
+    default:
+        return SO_OK;
+    }
+}
+
+so_code so_fn_result(so_session *s, const so_value *args, int count, so_value *result)
+{
+    (void)count;
+    int64_t id;
+    bool finished;
+    so_message message;
+    so_code code = so_integer_argument(s, &args[0], "message", INT64_MIN, INT64_MAX, &id);
+    return code == SO_OK ? so_result_read(s, id, &finished, &message, result) : code;
+}
+
+/* Where an unfinished message stands. */
+typedef struct so_standing
+{
+    const char *status;
+    char reason[256];
+    int64_t attempts;
+    int64_t due_ms; /* 0: none */
+    so_str error;
+} so_standing;
+
+static so_code so_standing_read(so_session *s, const so_message *message, so_standing *standing)
+{
+    so_actor actor;
+    so_newest newest;
+    int64_t now_ms = so_now_ms(s);
+    *standing = (so_standing){.status = "waiting"};
+    so_code code = s->port->methods->look(s->port, message->type, message->key, &actor, &newest);
+    if (code != SO_OK)
+        return code;
+    const so_slot *slot = &actor.slot;
+    const so_type *type = so_type_by_id(s, message->type);
+    const so_operation *operation = type == NULL ? NULL : so_operation_by_name(type, message->operation);
+    char *reason = standing->reason;
+    size_t size = sizeof standing->reason;
+    if (message->due_ms > now_ms)
+    {
+        standing->status = "delayed";
+        standing->due_ms = message->due_ms;
+        snprintf(reason, size, "it is not due");
+        return SO_OK;
+    }
+    char element[32];
+    int n = snprintf(element, sizeof element, "%lld", (long long)message->id);
+    bool held = false;
+    if (slot->kind == SO_SLOT_CLAIMED && slot->more.p != NULL)
+    {
+        so_json_iter iter;
+        so_str id;
+        so_json_iter_init(&iter, s->arena, slot->more);
+        while (so_json_iter_next(&iter, NULL, &id))
+            held = held || so_str_equal(id, (so_str){element, (size_t)n});
+    }
+    if (slot->kind == SO_SLOT_CLAIMED && (held || slot->head == message->id))
+    {
+        char moment[32];
+        so_when_format(slot->expires_ms, moment);
+        standing->status = "claimed";
+        standing->attempts = held ? 0 : slot->attempts;
+        standing->error = held ? (so_str){0} : slot->error;
+        snprintf(reason, size, slot->worker.n > 0 ? "the worker %.*s holds it until %s" : "%.*sa worker runs it, at the latest until %s",
+                 (int)slot->worker.n, slot->worker.n > 0 ? slot->worker.p : "", moment);
+    }
+    else if (slot->kind != SO_SLOT_NONE && slot->head != message->id)
+        snprintf(reason, size, "message %lld of the same actor comes first", (long long)slot->head);
+    else
+    {
+        standing->attempts = slot->kind == SO_SLOT_NONE ? 0 : slot->attempts;
+        standing->error = slot->kind == SO_SLOT_NONE ? (so_str){0} : slot->error;
+        if (slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_TIMED)
+        {
+            standing->status = "retrying";
+            standing->due_ms = slot->rank;
+            snprintf(reason, size, slot->rank > now_ms ? "it waits for its next attempt" : "it waits for a worker");
+        }
+        else if (operation == NULL)
+            snprintf(reason, size, "its operation is missing");
+        else
+        {
+            if (standing->attempts > 0)
+                standing->status = "retrying";
+            snprintf(reason, size, operation->handler.p == NULL ? "it waits for an external worker (so_claim)" : "it waits for a worker (so_run)");
+        }
+    }
+    return SO_OK;
+}
+
+so_code so_timeout_error(so_session *s, int64_t id)
+{
+    so_message message;
+    so_standing standing;
+    bool found;
+    so_code code = so_message_read(s, id, &message, &found);
+    if (code == SO_OK && !found)
+        code = so_unknown_message(s, id);
+    if (code == SO_OK)
+        code = so_standing_read(s, &message, &standing);
+    if (code != SO_OK)
+        return code;
+    return so_error_set(&s->err, SO_TIMEOUT, "The message stays in the mailbox; ask again with so_wait or so_result.",
+                        "message %lld is not finished: %s", (long long)id, standing.reason);
+}
+
+static void so_status_moment(so_buffer *buffer, const char *name, int64_t moment_ms)
+{
+    char moment[32];
+    so_buffer_add_text(buffer, name);
+    if (moment_ms == 0)
+    {
+        so_buffer_add_text(buffer, "null");
+        return;
+    }
+    so_when_format(moment_ms, moment);
+    so_buffer_add_char(buffer, '"');
+    so_buffer_add_text(buffer, moment);
+    so_buffer_add_char(buffer, '"');
+}
+
+static void so_status_number(so_buffer *buffer, const char *name, int64_t number, bool there)
+{
+    so_buffer_add_text(buffer, name);
+    if (there)
+        so_buffer_add_int(buffer, number);
+    else
+        so_buffer_add_text(buffer, "null");
+}
+
+static so_code so_status_work(so_session *s, int64_t id, so_value *result)
+{
+    static const char *const words[] = {"", "", "completed", "rejected", "dead", "cancelled"};
+    so_message message;
+    bool found;
+    so_standing standing = {0};
+    so_buffer buffer;
+    so_code code = s->turn == NULL ? so_definitions_refresh(s) : SO_OK;
+    if (code == SO_OK)
+        code = so_message_read(s, id, &message, &found);
+    if (code != SO_OK)
+        return code;
+    so_buffer_init(&buffer, s->arena);
+    so_buffer_add_text(&buffer, "{\"message\":");
+    so_buffer_add_int(&buffer, id);
+    if (!found)
+    {
+        so_buffer_add_text(&buffer, ",\"status\":\"gone\",\"reason\":\"it was pruned, destroyed or never there\"}");
+        *result = SO_VALUE_JSON(so_buffer_str(&buffer));
+        return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
+    }
+    bool finished = message.status != SO_MESSAGE_UNFINISHED;
+    if (!finished)
+        code = so_standing_read(s, &message, &standing);
+    if (code != SO_OK)
+        return code;
+    const so_type *type = so_type_by_id(s, message.type);
+    so_str error = finished ? message.error : standing.error;
+    bool rejected = message.status == SO_MESSAGE_REJECTED;
+    so_buffer_add_text(&buffer, ",\"type\":");
+    so_json_quote(&buffer, type == NULL ? SO_STR("") : type->name);
+    so_buffer_add_text(&buffer, ",\"key\":");
+    so_json_quote(&buffer, message.key);
+    so_buffer_add_text(&buffer, ",\"operation\":");
+    so_json_quote(&buffer, message.operation);
+    so_buffer_add_text(&buffer, ",\"status\":\"");
+    so_buffer_add_text(&buffer, finished ? words[message.status] : standing.status);
+    so_buffer_add_text(&buffer, "\",\"reason\":");
+    if (finished)
+        so_buffer_add_text(&buffer, "null");
+    else
+        so_json_quote(&buffer, (so_str){standing.reason, strlen(standing.reason)});
+    so_status_number(&buffer, ",\"attempts\":", finished ? message.attempts : standing.attempts, true);
+    const so_operation *operation = type == NULL ? NULL : so_operation_by_name(type, message.operation);
+    so_status_number(&buffer, ",\"max_attempts\":", so_attempts_allowed(type, operation, &message), true);
+    so_buffer_add_text(&buffer, ",\"error\":");
+    if (error.p == NULL || rejected)
+        so_buffer_add_text(&buffer, "null");
+    else
+        so_json_quote(&buffer, error);
+    so_buffer_add_text(&buffer, ",\"rejection\":");
+    so_buffer_add_str(&buffer, rejected ? error : SO_STR("null"));
+    so_status_moment(&buffer, ",\"created_at\":", message.created_ms);
+    so_status_moment(&buffer, ",\"due_at\":", finished ? 0 : standing.due_ms);
+    so_status_moment(&buffer, ",\"finished_at\":", message.finished_ms);
+    so_status_number(&buffer, ",\"turn\":", message.turn, message.turn != 0);
+    so_status_number(&buffer, ",\"revision\":", message.revision, message.status == SO_MESSAGE_COMPLETED);
+    so_status_number(&buffer, ",\"incarnation\":", message.incarnation, message.incarnation != 0);
+    so_buffer_add_char(&buffer, '}');
+    *result = SO_VALUE_JSON(so_buffer_str(&buffer));
+    return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
+}
+
+so_code so_fn_status(so_session *s, const so_value *args, int count, so_value *result)
+{
+    (void)count;
+    int64_t id;
+    so_code code = so_integer_argument(s, &args[0], "message", INT64_MIN, INT64_MAX, &id);
+    if (code == SO_OK)
+        code = so_work_begin_reading(s);
+    return code == SO_OK ? so_work_end(s, so_status_work(s, id, result)) : code;
+}
+
+static so_code so_snapshot_work(so_session *s, so_str type_name, so_str key, so_value *result)
+{
+    so_visit visit;
+    so_str state;
+    const so_type *type;
+    so_code code = s->turn == NULL ? so_definitions_refresh(s) : SO_OK;
+    if (code == SO_OK)
+        code = so_type_find(s, type_name, &type);
+    if (code == SO_OK)
+        code = so_visit_open(&visit, s, s->arena, type, key, so_now_ms(s));
+    if (code != SO_OK || !visit.actor.exists)
+        return code;
+    code = so_visit_state(&visit);
+    if (code == SO_OK)
+        code = so_state_assemble(&visit.state, (so_str){0}, &state);
+    if (code != SO_OK)
+        return code;
+    so_buffer buffer;
+    so_buffer_init(&buffer, s->arena);
+    so_buffer_add_text(&buffer, "{\"state\":");
+    so_buffer_add_str(&buffer, state);
+    so_status_number(&buffer, ",\"revision\":", visit.actor.revision, true);
+    so_status_number(&buffer, ",\"incarnation\":", visit.actor.incarnation, true);
+    so_status_moment(&buffer, ",\"created_at\":", visit.actor.created_ms);
+    so_status_moment(&buffer, ",\"updated_at\":", visit.actor.updated_ms);
+    so_buffer_add_char(&buffer, '}');
+    *result = SO_VALUE_JSON(so_buffer_str(&buffer));
+    return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
+}
+
+so_code so_fn_snapshot(so_session *s, const so_value *args, int count, so_value *result)
+{
+    (void)count;
+    so_str type;
+    so_str key;
+    so_code code = so_name_check(&args[0], "type", &type, &s->err);
+    if (code == SO_OK)
+        code = so_key_check(&args[1], "key", &key, &s->err);
+    if (code == SO_OK)
+        code = so_work_begin_reading(s);
+    return code == SO_OK ? so_work_end(s, so_snapshot_work(s, type, key, result)) : code;
+}
+
+typedef struct so_due_walk
+{
+    so_str types;
+    int64_t due_ms; /* the earliest so far */
+} so_due_walk;
+
+/* (type, due) rows. */
+static so_code so_due_row(so_session *s, void *context, const so_value *columns)
+{
+    so_due_walk *walk = context;
+    const so_type *type = so_type_by_id(s, columns[0].i);
+    if (type != NULL && columns[1].type == SO_INT && columns[1].i < walk->due_ms && so_name_in(s, walk->types, type->name))
+        walk->due_ms = columns[1].i;
+    return SO_OK;
+}
+
+static so_code so_due_inbox(so_session *s, so_due_walk *walk, int64_t now_ms)
+{
+    so_arrivals *arrivals = so_arena_alloc(s->arena, sizeof *arrivals);
+    if (arrivals == NULL)
+        return so_error_nomem(&s->err);
+    int64_t next = s->newest.inbox;
+    while (next <= s->newest.id && walk->due_ms > now_ms)
+    {
+        so_code code = so_inbox_read(s, next, arrivals);
+        for (size_t i = 0; code == SO_OK && i < arrivals->count && walk->due_ms > now_ms; i++)
+        {
+            const so_arrival *row = &arrivals->rows[i];
+            const so_type *type = so_type_by_id(s, row->type);
+            so_actor actor;
+            so_newest newest;
+            if (type == NULL || !so_name_in(s, walk->types, type->name) ||
+                so_lane_of(so_operation_by_name(type, row->operation)) == SO_LANE_STUCK)
+                continue;
+            if (row->due_ms <= now_ms)
+                code = s->port->methods->look(s->port, row->type, row->key, &actor, &newest);
+            if (code == SO_OK && (row->due_ms > now_ms || actor.slot.kind == SO_SLOT_NONE) && row->due_ms < walk->due_ms)
+                walk->due_ms = row->due_ms;
+        }
+        if (code != SO_OK)
+            return code;
+        if (arrivals->count < SO_ARRIVALS)
+            return SO_OK;
+        next = arrivals->rows[arrivals->count - 1].id + 1;
+    }
+    return SO_OK;
+}
+
+so_code so_mailbox_next_due(so_session *s, so_str types, int64_t now_ms, int64_t *due_in_ms)
+{
+    so_due_walk walk = {.types = types, .due_ms = INT64_MAX};
+    so_code code = SO_OK;
+    static const so_statement waiting[] = {SO_STMT_QUEUE_LANES, SO_STMT_QUEUE_TIMES, SO_STMT_CLAIM_TIMES, SO_STMT_LATER_TIMES};
+    for (size_t i = 0; code == SO_OK && i < sizeof waiting / sizeof waiting[0] && walk.due_ms > now_ms; i++)
+        code = so_db_each(s, waiting[i], NULL, so_due_row, &walk);
+    if (code == SO_OK && walk.due_ms > now_ms)
+        code = so_due_inbox(s, &walk, now_ms);
+    *due_in_ms = walk.due_ms == INT64_MAX ? -1 : walk.due_ms <= now_ms ? 0 : walk.due_ms - now_ms;
+    return code;
+}

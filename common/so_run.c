@@ -1,0 +1,515 @@
+/*
+ * Running turns inside the database. See so_run.h.
+ *
+ * A batch is claimed in one transaction and run in the next, which also claims the batch after it: so an attempt is
+ * on record before its handler starts, at one commit per batch.
+ */
+#include "so_run.h"
+
+#include <string.h>
+
+#include "so_claim.h"
+#include "so_json.h"
+#include "so_mailbox.h"
+#include "so_options.h"
+#include "so_read.h"
+#include "so_send.h"
+
+enum
+{
+    SO_RUN_BATCH = 32,
+    SO_RUN_MAX_BATCH = 1000,
+    SO_WAIT_IDLE_MS = 5,      /* the shortest sleep when work is due that this worker may not take */
+    SO_WAIT_LONGEST_MS = 1000 /* the longest, so that polling finds what no wake-up told */
+};
+
+typedef struct so_run_options
+{
+    int64_t max_turns;
+    int64_t max_ms;
+    so_str types;
+    int64_t batch;
+    int64_t wait_ms;
+    bool until_idle;
+} so_run_options;
+
+static const so_option so_run_table[] = {
+    {"max_turns", SO_OPTION_INT, offsetof(so_run_options, max_turns), 1, INT64_MAX, SO_OPTION_UNTOLD},
+    {"max_ms", SO_OPTION_INT, offsetof(so_run_options, max_ms), 1, INT64_C(31536000000), SO_OPTION_UNTOLD},
+    {"types", SO_OPTION_NAMES, offsetof(so_run_options, types), 0, 0, SO_OPTION_UNTOLD},
+    {"batch", SO_OPTION_INT, offsetof(so_run_options, batch), 1, SO_RUN_MAX_BATCH, SO_OPTION_UNTOLD},
+    {"wait_ms", SO_OPTION_INT, offsetof(so_run_options, wait_ms), 0, INT64_C(31536000000), SO_OPTION_UNTOLD},
+    {"until_idle", SO_OPTION_BOOL, offsetof(so_run_options, until_idle), 0, 0, SO_OPTION_UNTOLD},
+    {.name = NULL}};
+
+/* How turns ended, and the batch that is claimed. */
+typedef struct so_runner
+{
+    so_session *session;
+    int64_t turns, completed, rejected, retried, dead;
+    so_taken *taken;
+    size_t count;
+    int arena; /* which of the batch arenas holds `taken` */
+} so_runner;
+
+static void so_runner_count(so_runner *runner, const so_turn *turn, bool dead)
+{
+    runner->turns++;
+    runner->completed += turn->end == SO_TURN_COMPLETED;
+    runner->rejected += turn->end == SO_TURN_REJECTED;
+    runner->dead += turn->end == SO_TURN_FAILED && dead;
+    runner->retried += turn->end == SO_TURN_FAILED && !dead;
+}
+
+/* Runs the head of a claimed slot. *ended: the claim is over, because it failed or its operation is not ours any more. */
+static so_code so_run_head(so_runner *runner, so_visit *visit, bool *ended)
+{
+    so_session *s = runner->session;
+    so_slot *slot = &visit->actor.slot;
+    so_message message;
+    so_turn turn;
+    bool found;
+    bool dead = false;
+    so_arena_reset(&s->turn_arena);
+    s->arena = &s->turn_arena;
+    so_code code = so_message_read(s, slot->head, &message, &found);
+    if (code == SO_OK && !found)
+        code = so_error_set(&s->err, SO_UNKNOWN_MESSAGE, NULL, "the claimed message %lld is missing", (long long)slot->head);
+    so_operation *operation = code == SO_OK ? so_operation_by_name(visit->type, message.operation) : NULL;
+    if (code == SO_OK && so_lane_of(operation) != SO_LANE_RUN)
+    {
+        int64_t attempts = slot->attempts - 1;
+        s->arena = visit->arena;
+        code = so_slot_return_more(s, visit->type->id, visit->actor.key, slot);
+        if (code == SO_OK)
+            code = so_slot_queue(s, visit->type->id, slot, message.id, so_arena_copy_str(visit->arena, message.operation));
+        slot->attempts = attempts;
+        *ended = true;
+        return code;
+    }
+    if (code == SO_OK)
+    {
+        message.attempts = slot->attempts;
+        message.nonce = slot->nonce;
+        code = so_visit_turn(visit, &message, operation, slot->attempts, true, &turn);
+    }
+    s->arena = visit->arena;
+    if (code != SO_OK)
+        return code;
+    if (turn.end == SO_TURN_FAILED)
+    {
+        so_str error = so_arena_copy_str(visit->arena, turn.error);
+        message.operation = so_arena_copy_str(visit->arena, message.operation);
+        if (error.p == NULL || message.operation.p == NULL)
+            return so_error_nomem(&s->err);
+        code = so_visit_fail(visit, &message, operation, error, true, -1, &dead);
+        *ended = true;
+    }
+    else
+    {
+        *ended = slot->more.p == NULL;
+        code = so_claim_advance(s, visit->type->id, visit->actor.key, slot);
+    }
+    so_runner_count(runner, &turn, dead);
+    return code;
+}
+
+static so_code so_run_taken(so_runner *runner, const so_taken *taken, int64_t now_ms)
+{
+    so_session *s = runner->session;
+    so_visit visit;
+    const so_type *type = so_type_by_id(s, taken->type);
+    if (type == NULL)
+        return SO_OK;
+    so_code code = so_visit_open(&visit, s, s->arena, type, taken->key, now_ms);
+    const so_slot *slot = &visit.actor.slot;
+    if (code != SO_OK || slot->kind != SO_SLOT_CLAIMED || slot->nonce != taken->slot.nonce || slot->expires_ms <= now_ms)
+        return code;
+    bool ended = false;
+    while (code == SO_OK && !ended)
+        code = so_run_head(runner, &visit, &ended);
+    return code == SO_OK ? so_visit_close(&visit) : code;
+}
+
+/* Runs the claimed batch, and claims another of at most `room` messages. */
+static so_code so_run_work(so_runner *runner, const so_run_options *options, int64_t room)
+{
+    so_session *s = runner->session;
+    so_code code = so_definitions_refresh(s);
+    int64_t now_ms = so_now_ms(s);
+    for (size_t i = 0; code == SO_OK && i < runner->count; i++)
+        code = so_run_taken(runner, &runner->taken[i], now_ms);
+    runner->count = 0;
+    if (code != SO_OK || room <= 0)
+        return code;
+    runner->arena = 1 - runner->arena;
+    s->arena = &s->batch_arenas[runner->arena];
+    so_arena_reset(s->arena);
+    runner->taken = so_arena_alloc(s->arena, (size_t)room * sizeof *runner->taken);
+    if (runner->taken == NULL)
+        return so_error_nomem(&s->err);
+    so_take take = {.lane = SO_LANE_RUN,
+                    .types = options->types,
+                    .actors = room,
+                    .batch = room,
+                    .total = room,
+                    .worker = SO_STR(""),
+                    .careful = true,
+                    .now_ms = now_ms};
+    return so_mailbox_take(s, &take, runner->taken, &runner->count);
+}
+
+/* Gives claims back that were not run, uncharged; what fails here is left to the lease. */
+static void so_run_give_back(so_runner *runner)
+{
+    so_session *s = runner->session;
+    so_error err = s->err;
+    s->arena = &s->call_arena;
+    so_code code = runner->count == 0 ? SO_FAILED : so_work_begin(s);
+    if (code != SO_OK)
+    {
+        s->err = err;
+        return;
+    }
+    code = so_definitions_refresh(s);
+    for (size_t i = 0; code == SO_OK && i < runner->count; i++)
+    {
+        const so_taken *taken = &runner->taken[i];
+        so_visit visit;
+        const so_type *type = so_type_by_id(s, taken->type);
+        if (type == NULL)
+            continue;
+        code = so_visit_open(&visit, s, s->arena, type, taken->key, so_now_ms(s));
+        so_slot *slot = &visit.actor.slot;
+        if (code != SO_OK || slot->kind != SO_SLOT_CLAIMED || slot->nonce != taken->slot.nonce)
+            continue;
+        int64_t attempts = slot->attempts - 1;
+        int64_t head = slot->head;
+        code = so_slot_return_more(s, type->id, taken->key, slot);
+        if (code == SO_OK)
+            code = so_slot_queue(s, type->id, slot, head, SO_STR(""));
+        slot->lane = SO_LANE_RUN;
+        slot->attempts = attempts;
+        slot->rank = head;
+        if (code == SO_OK)
+            code = so_visit_close(&visit);
+    }
+    if (so_work_end(s, code) == SO_OK)
+        runner->count = 0;
+    s->err = err;
+}
+
+/* One transaction: the claimed batch and the next claims. */
+static so_code so_run_step(so_runner *runner, const so_run_options *options, int64_t room)
+{
+    so_session *s = runner->session;
+    size_t count = runner->count;
+    so_taken *taken = runner->taken;
+    int arena = runner->arena;
+    so_runner before = *runner;
+    s->cautious = false;
+    for (;;)
+    {
+        s->arena = &s->call_arena;
+        so_code code = so_work_begin(s);
+        if (code != SO_OK)
+            return code;
+        s->arena = &s->batch_arenas[arena];
+        code = so_work_end(s, so_run_work(runner, options, room));
+        s->arena = &s->call_arena;
+        if (code == SO_OK)
+            return SO_OK;
+        /* Undone: the earlier claims stand as they were, the new ones were never stored. */
+        *runner = before;
+        runner->count = count;
+        runner->taken = taken;
+        if (code != SO_CAUTION || s->cautious)
+            return code;
+        s->cautious = true;
+    }
+}
+
+static so_code so_run_loop(so_runner *runner, const so_run_options *options)
+{
+    so_session *s = runner->session;
+    const so_port_methods *port = s->port->methods;
+    int64_t start = port->ticks_ms(s->port);
+    int64_t idle_since = start;
+    for (;;)
+    {
+        int64_t now = port->ticks_ms(s->port);
+        int64_t room = options->batch;
+        int64_t claimed = 0;
+        for (size_t i = 0; i < runner->count; i++)
+            claimed += runner->taken[i].count;
+        if (options->max_turns - runner->turns - claimed < room)
+            room = options->max_turns - runner->turns - claimed;
+        if (now - start >= options->max_ms)
+            room = 0;
+        if (runner->count == 0 && room <= 0)
+            return SO_OK;
+        bool ran = runner->count > 0;
+        so_code code = so_run_step(runner, options, room);
+        if (code != SO_OK)
+            return code;
+        if (ran || runner->count > 0)
+        {
+            idle_since = port->ticks_ms(s->port);
+            continue;
+        }
+        now = port->ticks_ms(s->port);
+        int64_t left = options->wait_ms - (now - idle_since);
+        if (options->max_ms - (now - start) < left)
+            left = options->max_ms - (now - start);
+        if (options->until_idle || left <= 0)
+            return SO_OK;
+        code = so_wait_for_work(s, options->types, left);
+        if (code != SO_OK)
+            return code;
+    }
+}
+
+static so_code so_run_summary(const so_runner *runner, so_value *result)
+{
+    so_session *s = runner->session;
+    const struct
+    {
+        const char *name;
+        int64_t count;
+    } counts[] = {{"{\"turns\":", runner->turns},
+                  {",\"completed\":", runner->completed},
+                  {",\"rejected\":", runner->rejected},
+                  {",\"retried\":", runner->retried},
+                  {",\"dead\":", runner->dead}};
+    so_buffer buffer;
+    so_buffer_init(&buffer, s->arena);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+    {
+        so_buffer_add_text(&buffer, counts[i].name);
+        so_buffer_add_int(&buffer, counts[i].count);
+    }
+    so_buffer_add_char(&buffer, '}');
+    *result = SO_VALUE_JSON(so_buffer_str(&buffer));
+    return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
+}
+
+/* What commits by itself, or sleeps, cannot do so in the caller's transaction. */
+static so_code so_scope_free(so_session *s, const char *what)
+{
+    so_scope scope = s->port->methods->scope(s->port);
+    if (scope == SO_SCOPE_FREE)
+        return SO_OK;
+    if (scope == SO_SCOPE_STATEMENT)
+        return so_error_set(&s->err, SO_INSIDE_STATEMENT, "Call it in a SELECT of its own.",
+                            "%s cannot run under a statement that writes", what);
+    return so_error_set(&s->err, SO_INSIDE_TRANSACTION, "Call it in a SELECT of its own, outside a transaction.",
+                        "%s cannot run while a transaction or a read cursor is open", what);
+}
+
+so_code so_fn_run(so_session *s, const so_value *args, int count, so_value *result)
+{
+    (void)count;
+    so_run_options options = {.max_turns = INT64_MAX, .max_ms = INT64_MAX, .batch = SO_RUN_BATCH};
+    so_runner runner = {.session = s};
+    so_code code = so_options_read(s->arena, &args[0], "so_run", so_run_table, &options, &s->err);
+    if (code == SO_OK)
+        code = so_scope_free(s, "so_run");
+    if (code == SO_OK)
+        code = so_run_loop(&runner, &options);
+    if (code != SO_OK)
+    {
+        so_run_give_back(&runner);
+        return code;
+    }
+    return so_run_summary(&runner, result);
+}
+
+so_code so_wait_for_work(so_session *s, so_str types, int64_t left_ms)
+{
+    int64_t due_in_ms;
+    so_code code = so_work_begin_reading(s);
+    if (code != SO_OK)
+        return code;
+    code = so_definitions_refresh(s);
+    if (code == SO_OK)
+        code = so_mailbox_next_due(s, types, so_now_ms(s), &due_in_ms);
+    code = so_work_end(s, code);
+    if (code != SO_OK)
+        return code;
+    if (due_in_ms >= 0 && due_in_ms < SO_WAIT_IDLE_MS)
+        due_in_ms = SO_WAIT_IDLE_MS;
+    if (due_in_ms >= 0 && due_in_ms < left_ms)
+        left_ms = due_in_ms;
+    if (left_ms > SO_WAIT_LONGEST_MS)
+        left_ms = SO_WAIT_LONGEST_MS;
+    return s->port->methods->wait(s->port, left_ms);
+}
+
+/* Claims and runs what waits for one actor, if nobody holds it. */
+static so_code so_run_actor_work(so_runner *runner, int64_t type_id, so_str key)
+{
+    so_session *s = runner->session;
+    so_visit visit;
+    so_actor actor;
+    bool changed;
+    const so_type *type = so_type_by_id(s, type_id);
+    int64_t now_ms = so_now_ms(s);
+    so_code code = so_visit_open(&visit, s, s->arena, type, key, now_ms);
+    if (code == SO_OK)
+        code = so_mailbox_settle(s, type_id, key, now_ms, &changed);
+    if (code == SO_OK)
+        code = s->port->methods->look(s->port, type_id, key, &actor, &s->newest);
+    if (code != SO_OK)
+        return code;
+    visit.actor = actor;
+    visit.stored = actor.slot;
+    so_slot *slot = &visit.actor.slot;
+    if ((slot->kind == SO_SLOT_CLAIMED && slot->expires_ms <= now_ms) ||
+        (slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_TIMED && slot->rank <= now_ms))
+        code = so_visit_expire(&visit);
+    if (code == SO_OK && slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_RUN)
+    {
+        slot->kind = SO_SLOT_CLAIMED;
+        slot->attempts++;
+        slot->nonce = s->port->methods->random(s->port);
+        slot->expires_ms = now_ms + type->options.lease_ms;
+        slot->worker = SO_STR("");
+        slot->more = (so_str){0};
+        runner->taken[0] = (so_taken){.type = type_id, .key = key, .slot = *slot, .count = 1};
+        runner->count = 1;
+    }
+    return code == SO_OK ? so_visit_close(&visit) : code;
+}
+
+static so_code so_run_actor(so_session *s, int64_t type, so_str key)
+{
+    so_taken taken;
+    so_runner runner = {.session = s, .taken = &taken};
+    so_run_options options = {.batch = 1};
+    so_code code = so_work_begin(s);
+    if (code != SO_OK)
+        return code;
+    code = so_definitions_refresh(s);
+    if (code == SO_OK)
+        code = so_run_actor_work(&runner, type, key);
+    code = so_work_end(s, code);
+    if (code == SO_OK && runner.count > 0)
+        code = so_run_step(&runner, &options, 0);
+    return code;
+}
+
+/* Whether a turn of this actor could be run here now; reads only. */
+static so_code so_actor_runnable(so_session *s, const so_message *message, bool *runnable)
+{
+    so_actor actor;
+    so_newest newest;
+    int64_t now_ms = so_now_ms(s);
+    const so_type *type = so_type_by_id(s, message->type);
+    const so_operation *operation = type == NULL ? NULL : so_operation_by_name(type, message->operation);
+    so_code code = s->port->methods->look(s->port, message->type, message->key, &actor, &newest);
+    const so_slot *slot = &actor.slot;
+    if (code != SO_OK)
+        return code;
+    if (slot->kind == SO_SLOT_NONE)
+        *runnable = so_lane_of(operation) == SO_LANE_RUN && message->due_ms <= now_ms;
+    else if (slot->kind == SO_SLOT_CLAIMED)
+        *runnable = slot->expires_ms <= now_ms;
+    else
+        *runnable = slot->lane == SO_LANE_RUN || (slot->lane == SO_LANE_TIMED && slot->rank <= now_ms);
+    return SO_OK;
+}
+
+/* One look at a message: finished, or (asked) run by us if nobody else does. */
+static so_code so_wait_look(so_session *s, int64_t id, const so_message *asked, bool *finished, so_value *result)
+{
+    so_message message;
+    bool runnable = false;
+    s->arena = &s->turn_arena;
+    so_arena_reset(s->arena);
+    so_code code = so_result_read(s, id, finished, &message, result);
+    if (code == SO_OK && !*finished && asked != NULL)
+        code = so_actor_runnable(s, asked, &runnable);
+    if (code != SO_OK || !runnable)
+        return code;
+    s->arena = &s->batch_arenas[1];
+    so_arena_reset(s->arena);
+    code = so_run_actor(s, asked->type, asked->key);
+    s->arena = &s->turn_arena;
+    so_arena_reset(s->arena);
+    return code == SO_OK ? so_result_read(s, id, finished, &message, result) : code;
+}
+
+/* Waits for a message's end; `asked` not NULL: runs its actor's turns meanwhile. */
+static so_code so_wait_loop(so_session *s, int64_t id, const so_message *asked, int64_t timeout_ms, so_value *result)
+{
+    const so_port_methods *port = s->port->methods;
+    int64_t deadline = port->ticks_ms(s->port) + timeout_ms;
+    bool finished = false;
+    so_code code = SO_OK;
+    while (code == SO_OK && !finished)
+    {
+        code = so_wait_look(s, id, asked, &finished, result);
+        int64_t left = deadline - port->ticks_ms(s->port);
+        if (code == SO_OK && !finished && left <= 0)
+            code = so_timeout_error(s, id);
+        if (code == SO_OK && !finished)
+            code = port->wait(s->port, left < SO_WAIT_LONGEST_MS ? left : SO_WAIT_LONGEST_MS);
+    }
+    s->arena = &s->call_arena;
+    return code;
+}
+
+so_code so_fn_wait(so_session *s, const so_value *args, int count, so_value *result)
+{
+    (void)count;
+    int64_t id;
+    int64_t timeout_ms = 5000;
+    so_code code = so_integer_argument(s, &args[0], "message", INT64_MIN, INT64_MAX, &id);
+    if (code == SO_OK && args[1].type != SO_NULL)
+        code = so_integer_argument(s, &args[1], "timeout_ms", 0, 86400000, &timeout_ms);
+    if (code == SO_OK)
+        code = so_scope_free(s, "so_wait");
+    return code == SO_OK ? so_wait_loop(s, id, NULL, timeout_ms, result) : code;
+}
+
+so_code so_fn_ask(so_session *s, const so_value *args, int count, so_value *result)
+{
+    (void)count;
+    so_message message;
+    so_operation *operation;
+    so_send_options options;
+    so_code code = so_scope_free(s, "so_ask");
+    if (code == SO_OK)
+        code = so_message_prepare(s, "so_ask", args, true, &message, &operation, &options);
+    message.keep = true;
+    if (code == SO_OK)
+        code = so_message_store(s, &message);
+    return code == SO_OK ? so_wait_loop(s, message.id, &message, options.timeout_ms, result) : code;
+}
+
+so_code so_fn_next_due(so_session *s, const so_value *args, int count, so_value *result)
+{
+    (void)count;
+    so_str types = {0};
+    int64_t due_in_ms;
+    so_code code = SO_OK;
+    if (args[0].type != SO_NULL)
+    {
+        if (args[0].type != SO_TEXT)
+            return so_error_set(&s->err, SO_INVALID_JSON, "Pass a JSON array of type names, or nothing.",
+                                "types must be a JSON array");
+        code = so_json_check(s->arena, args[0].s, SO_JSON_ARRAY, "types", 0, &types, &s->err);
+    }
+    if (code == SO_OK)
+        code = so_work_begin_reading(s);
+    if (code != SO_OK)
+        return code;
+    if (s->turn == NULL)
+        code = so_definitions_refresh(s);
+    if (code == SO_OK)
+        code = so_mailbox_next_due(s, types, so_now_ms(s), &due_in_ms);
+    code = so_work_end(s, code);
+    if (code == SO_OK && due_in_ms >= 0)
+        *result = SO_VALUE_INT(due_in_ms);
+    return code;
+}

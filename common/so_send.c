@@ -1,0 +1,234 @@
+/*
+ * Sending. See so_send.h.
+ */
+#include "so_send.h"
+
+#include "so_json.h"
+#include "so_names.h"
+#include "so_options.h"
+#include "so_when.h"
+
+#define SO_SEND_OPTIONS                                                                                                \
+    {"delay_ms", SO_OPTION_INT, offsetof(so_send_options, delay_ms), 0, SO_WHEN_MAX_MS, SO_OPTION_UNTOLD},            \
+        {"at", SO_OPTION_WHEN, offsetof(so_send_options, at), 0, 0, offsetof(so_send_options, at_given)},             \
+        {"max_attempts", SO_OPTION_INT, offsetof(so_send_options, max_attempts), 1, 1000000, SO_OPTION_UNTOLD},       \
+        {"keep_result", SO_OPTION_BOOL, offsetof(so_send_options, keep_result), 0, 0, SO_OPTION_UNTOLD},              \
+        {"idempotency_key", SO_OPTION_LATER, 0, 0, 0, SO_OPTION_UNTOLD},                                              \
+        {"if_exists", SO_OPTION_LATER, 0, 0, 0, SO_OPTION_UNTOLD},                                                    \
+    {                                                                                                                  \
+        "incarnation", SO_OPTION_LATER, 0, 0, 0, SO_OPTION_UNTOLD                                                      \
+    }
+
+static const so_option so_send_table[] = {SO_SEND_OPTIONS, {.name = NULL}};
+
+static const so_option so_ask_table[] = {
+    SO_SEND_OPTIONS,
+    {"timeout_ms", SO_OPTION_INT, offsetof(so_send_options, timeout_ms), 0, 86400000, SO_OPTION_UNTOLD},
+    {.name = NULL}};
+
+so_code so_request_prepare(so_session *s, const so_value *args, so_message *message, so_operation **operation)
+{
+    so_str type_name;
+    const so_type *type;
+    *message = (so_message){.status = SO_MESSAGE_UNFINISHED};
+    so_code code = so_definitions_ensure(s);
+    if (code == SO_OK)
+        code = so_name_check(&args[0], "type", &type_name, &s->err);
+    if (code == SO_OK)
+        code = so_key_check(&args[1], "key", &message->key, &s->err);
+    if (code == SO_OK)
+        code = so_name_check(&args[2], "operation", &message->operation, &s->err);
+    if (code == SO_OK)
+        code = so_type_find(s, type_name, &type);
+    if (code == SO_OK)
+        code = so_operation_find(s, type, message->operation, operation);
+    if (code != SO_OK)
+        return code;
+    message->type = type->id;
+    message->args = SO_STR("{}");
+    if (args[3].type == SO_NULL)
+        return SO_OK;
+    if (args[3].type != SO_TEXT)
+        return so_error_set(&s->err, SO_INVALID_JSON, "Pass a JSON object as text, for example '{}'.",
+                            "args must be a JSON object");
+    return so_json_check(s->arena, args[3].s, SO_JSON_OBJECT, "args", (size_t)type->options.max_payload_bytes,
+                         &message->args, &s->err);
+}
+
+so_code so_message_prepare(so_session *s, const char *call, const so_value *args, bool with_timeout, so_message *message,
+                           so_operation **operation, so_send_options *options)
+{
+    so_send_options local;
+    so_operation *found;
+    if (options == NULL)
+        options = &local;
+    if (operation == NULL)
+        operation = &found;
+    *options = (so_send_options){.timeout_ms = 5000};
+    so_code code = so_request_prepare(s, args, message, operation);
+    if (code == SO_OK)
+        code = so_options_read(s->arena, &args[4], call, with_timeout ? so_ask_table : so_send_table, options, &s->err);
+    if (code != SO_OK)
+        return code;
+    if ((*operation)->query)
+        return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Call it with so_query.",
+                            "the operation %.*s is a query and takes no messages", (int)message->operation.n,
+                            message->operation.p);
+    if (options->at_given && options->delay_ms != 0)
+        return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Say when either by delay_ms or by at.",
+                            "%s: both delay_ms and at were given", call);
+    message->created_ms = so_now_ms(s);
+    message->max_attempts = options->max_attempts;
+    message->keep = options->keep_result;
+    if (options->at_given)
+        code = so_when_parse(&options->at, message->created_ms, "at", &message->due_ms, &s->err);
+    else if (options->delay_ms > SO_WHEN_MAX_MS - message->created_ms)
+        code = so_error_set(&s->err, SO_INVALID_ARGUMENT, "Moments end with the year 9999.", "delay_ms reaches too far");
+    else if (options->delay_ms > 0)
+        message->due_ms = message->created_ms + options->delay_ms;
+    if (message->due_ms != 0 && message->due_ms <= message->created_ms)
+        message->due_ms = 0;
+    return code;
+}
+
+static so_code so_mailbox_full(so_session *s, const so_type *type, so_str key)
+{
+    return so_error_set(&s->err, SO_MAILBOX_FULL,
+                        "Wait until a worker has caught up, or raise max_mailbox of the type.",
+                        "the mailbox of %.*s '%.*s' holds max_mailbox (%lld) messages", (int)type->name.n, type->name.p,
+                        (int)key.n, key.p, (long long)type->options.max_mailbox);
+}
+
+so_code so_mailbox_room(so_session *s, const so_type *type, so_str key, int64_t more)
+{
+    so_value params[] = {SO_VALUE_INT(type->id), SO_VALUE_STR(key), SO_VALUE_INT(type->options.max_mailbox)};
+    so_value column;
+    bool found;
+    so_code code = so_db_row(s, SO_STMT_MAILBOX_COUNT, params, &column, &found);
+    if (code == SO_OK && column.i + more > type->options.max_mailbox)
+        code = so_mailbox_full(s, type, key);
+    return code;
+}
+
+so_code so_message_store(so_session *s, so_message *message)
+{
+    const so_type *type = so_type_by_id(s, message->type);
+    int64_t limit = type->options.max_mailbox;
+    for (int tries = 0;; tries++)
+    {
+        bool stored;
+        so_code code =
+            s->port->methods->append(s->port, message, s->definitions.stamp, limit, &message->id, &stored);
+        if (code != SO_OK || stored)
+            return code;
+        int64_t stamp = s->definitions.stamp;
+        so_str name = so_arena_copy_str(s->arena, type->name);
+        if (name.p == NULL)
+            return so_error_nomem(&s->err);
+        code = so_definitions_refresh(s);
+        if (code == SO_OK)
+            code = so_type_find(s, name, &type);
+        if (code != SO_OK)
+            return code;
+        if (stamp == s->definitions.stamp)
+        {
+            code = so_mailbox_room(s, type, message->key, 1);
+            limit = INT64_MAX;
+        }
+        else
+        {
+            so_operation *operation;
+            code = so_operation_find(s, type, message->operation, &operation);
+            message->type = type->id;
+            limit = type->options.max_mailbox;
+        }
+        if (code != SO_OK)
+            return code;
+        if (tries > 100)
+            return so_error_set(&s->err, SO_BLOCKED, "Try again.", "the definitions keep changing");
+    }
+}
+
+so_code so_fn_send(so_session *s, const so_value *args, int count, so_value *result)
+{
+    (void)count;
+    if (s->turn != NULL)
+        return so_fn_tell(s, args, count, result);
+    so_message message;
+    so_code code = so_message_prepare(s, "so_send", args, false, &message, NULL, NULL);
+    if (code == SO_OK)
+        code = so_message_store(s, &message);
+    if (code == SO_OK)
+        *result = SO_VALUE_INT(message.id);
+    return code;
+}
+
+so_code so_tell_values(so_turn *turn, const char *call, const so_value *args)
+{
+    so_session *s = turn->session;
+    so_message message;
+    if (turn->query)
+        return so_error_set(&s->err, SO_QUERY_CHANGED_STATE, "A query answers with result only.",
+                            "the query %.*s tried to send a message", (int)turn->operation->name.n,
+                            turn->operation->name.p);
+    so_code code = so_message_prepare(s, call, args, false, &message, NULL, NULL);
+    if (code != SO_OK)
+        return code;
+    if (turn->tell_count == turn->tell_capacity)
+    {
+        size_t capacity = turn->tell_capacity == 0 ? 4 : turn->tell_capacity * 2;
+        so_message *tells = so_arena_alloc(s->arena, capacity * sizeof *tells);
+        if (tells == NULL)
+            return so_error_nomem(&s->err);
+        for (size_t i = 0; i < turn->tell_count; i++)
+            tells[i] = turn->tells[i];
+        turn->tells = tells;
+        turn->tell_capacity = capacity;
+    }
+    message.key = so_arena_copy_str(s->arena, message.key);
+    message.operation = so_arena_copy_str(s->arena, message.operation);
+    message.args = so_arena_copy_str(s->arena, message.args);
+    if (message.key.p == NULL || message.operation.p == NULL || message.args.p == NULL)
+        return so_error_nomem(&s->err);
+    turn->tells[turn->tell_count++] = message;
+    return SO_OK;
+}
+
+so_code so_tell_element(so_turn *turn, so_str element)
+{
+    static const char *const names[] = {"type", "key", "operation", "args", "options"};
+    so_session *s = turn->session;
+    so_value values[5] = {{.type = SO_NULL}};
+    so_json_iter iter;
+    so_str name;
+    so_str value;
+    if (so_json_first(element) != '{')
+        return so_error_set(&s->err, SO_INVALID_JSON, "An element is {type, key, operation, args, options}.",
+                            "an element of tell is not an object");
+    so_json_iter_init(&iter, s->arena, element);
+    while (so_json_iter_next(&iter, &name, &value))
+    {
+        size_t i = 0;
+        while (i < 5 && !so_str_is(name, names[i]))
+            i++;
+        if (i == 5)
+            return so_error_set(&s->err, SO_INVALID_ARGUMENT, "An element is {type, key, operation, args, options}.",
+                                "an element of tell has the unknown member %.*s", (int)name.n, name.p);
+        if (i < 3)
+        {
+            so_code code = so_json_to_value(s->arena, value, &values[i], &s->err);
+            if (code != SO_OK)
+                return code;
+        }
+        else if (so_json_first(value) != 'n')
+            values[i] = SO_VALUE_JSON(value);
+    }
+    return iter.failed ? so_error_nomem(&s->err) : so_tell_values(turn, "tell", values);
+}
+
+so_code so_fn_tell(so_session *s, const so_value *args, int count, so_value *result)
+{
+    (void)count;
+    *result = SO_VALUE_NULL;
+    return so_tell_values(s->turn, "so_tell", args);
+}

@@ -1,0 +1,257 @@
+/*
+ * What a worker takes: actors that wait in its lanes first come first served, then the inbox. See so_mailbox.h.
+ */
+#include "so_mailbox.h"
+
+#include "so_json.h"
+
+bool so_name_in(so_session *s, so_str names, so_str name)
+{
+    if (names.p == NULL)
+        return true;
+    so_json_iter iter;
+    so_str element;
+    so_json_iter_init(&iter, s->arena, names);
+    while (so_json_iter_next(&iter, NULL, &element))
+        if (element.n == name.n + 2 && so_str_equal((so_str){element.p + 1, element.n - 2}, name))
+            return true;
+    return false;
+}
+
+static bool so_take_allows(so_session *s, const so_take *take, const so_type *type, const so_operation *operation)
+{
+    return type != NULL && operation != NULL && !operation->query && so_lane_of(operation) == take->lane &&
+           so_name_in(s, take->types, type->name) && so_name_in(s, take->operations, operation->name);
+}
+
+/* The first of one lane of the queue; keeps the better of it and *best. */
+static so_code so_take_candidate(so_session *s, const so_take *take, const so_type *type, so_str class, so_value best[9], bool *any)
+{
+    so_value params[] = {SO_VALUE_INT(take->lane), SO_VALUE_INT(type->id), SO_VALUE_STR(class)};
+    so_value columns[9];
+    bool found;
+    so_code code = so_db_row(s, SO_STMT_QUEUE_FIRST, params, columns, &found);
+    if (code != SO_OK || !found || (*any && best[3].i <= columns[3].i))
+        return code;
+    for (int i = 0; i < 9; i++)
+        best[i] = columns[i];
+    *any = true;
+    return SO_OK;
+}
+
+static so_code so_take_best(so_session *s, const so_take *take, so_value best[9], bool *any)
+{
+    so_code code = SO_OK;
+    *any = false;
+    for (size_t i = 0; code == SO_OK && i < s->definitions.type_count; i++)
+    {
+        const so_type *type = &s->definitions.types[i];
+        if (!so_name_in(s, take->types, type->name))
+            continue;
+        if (take->lane == SO_LANE_RUN)
+            code = so_take_candidate(s, take, type, SO_STR(""), best, any);
+        else
+            for (size_t j = 0; code == SO_OK && j < type->operation_count; j++)
+                if (so_take_allows(s, take, type, &type->operations[j]))
+                    code = so_take_candidate(s, take, type, type->operations[j].name, best, any);
+    }
+    return code;
+}
+
+static so_code so_taken_start(so_session *s, const so_take *take, so_taken *taken, const so_type *type, so_str key,
+                              const so_slot *before, int64_t head, int64_t attempts)
+{
+    *taken = (so_taken){.type = type->id, .key = key, .before = *before, .count = 1};
+    taken->slot = (so_slot){.kind = SO_SLOT_CLAIMED,
+                            .head = head,
+                            .lane = take->lane,
+                            .attempts = attempts + 1,
+                            .nonce = s->port->methods->random(s->port),
+                            .worker = take->worker,
+                            .error = before->error};
+    taken->slot.expires_ms = take->now_ms + (take->lease_ms != 0 ? take->lease_ms : type->options.lease_ms);
+    so_buffer_init(&taken->more, s->arena);
+    return SO_OK;
+}
+
+static void so_taken_more(so_taken *taken, int64_t id)
+{
+    so_buffer_add_char(&taken->more, taken->count == 1 ? '[' : ',');
+    so_buffer_add_int(&taken->more, id);
+    taken->count++;
+}
+
+/* True if this message must be run with no other in its batch. */
+static bool so_take_alone(const so_take *take, const so_type *type, const so_operation *operation, int64_t attempts,
+                          int64_t max_attempts)
+{
+    so_message message = {.max_attempts = max_attempts};
+    return take->careful && (attempts > 0 || so_attempts_allowed(type, operation, &message) <= 1);
+}
+
+/* Adds what waits behind a head in the mail. */
+static so_code so_take_mail(so_session *s, const so_take *take, const so_type *type, so_taken *taken, int64_t *room)
+{
+    while (taken->count < take->batch && *room > 0)
+    {
+        so_value params[] = {SO_VALUE_INT(taken->type), SO_VALUE_STR(taken->key)};
+        so_value columns[3];
+        bool found;
+        so_code code = so_db_row(s, SO_STMT_MAIL_FIRST, params, columns, &found);
+        if (code != SO_OK || !found)
+            return code;
+        const so_operation *operation = so_operation_by_name(type, columns[1].s);
+        if (!so_take_allows(s, take, type, operation) || so_take_alone(take, type, operation, 0, columns[2].i))
+        {
+            taken->mailed = true;
+            return SO_OK;
+        }
+        so_value mail[] = {params[0], params[1], columns[0]};
+        code = so_db_change(s, SO_STMT_MAIL_DELETE, mail);
+        if (code != SO_OK)
+            return code;
+        so_taken_more(taken, columns[0].i);
+        --*room;
+    }
+    return SO_OK;
+}
+
+/* Takes the best actor of the queue. *ended: nothing there, or it has to go alone. */
+static so_code so_take_queued(so_session *s, const so_take *take, so_taken *taken, size_t *count, int64_t *room, bool *ended)
+{
+    so_value best[9];
+    bool any;
+    so_code code = so_take_best(s, take, best, &any);
+    *ended = code != SO_OK || !any;
+    if (*ended)
+        return code;
+    const so_type *type = so_type_by_id(s, best[0].i);
+    const so_operation *operation = so_operation_by_name(type, best[7].s);
+    bool alone = so_take_alone(take, type, operation, best[4].i, best[8].i);
+    if (alone && *count > 0)
+    {
+        *ended = true;
+        *room = 0;
+        return SO_OK;
+    }
+    so_slot before = {.kind = SO_SLOT_QUEUED, .lane = take->lane, .nonce = best[5].i};
+    if (best[6].type == SO_TEXT)
+        before.error = best[6].s;
+    so_taken *one = &taken[*count];
+    code = so_taken_start(s, take, one, type, best[1].s, &before, best[2].i, best[4].i);
+    /* The row leaves the queue now, so that the next look does not find it again. */
+    if (code == SO_OK)
+    {
+        so_slot none = {.kind = SO_SLOT_NONE};
+        code = so_slot_store(s, one->type, one->key, &before, &none);
+        one->before = none;
+    }
+    ++*count;
+    --*room;
+    if (alone)
+        *room = 0;
+    return code == SO_OK ? so_take_mail(s, take, type, one, room) : code;
+}
+
+/* One message of the inbox: run it now, or sort it. *ended: it must not be taken in this batch, stop before it. */
+static so_code so_take_arrival(so_session *s, const so_take *take, const so_arrival *row, so_taken *taken, size_t *count,
+                               int64_t *room, bool *ended)
+{
+    const so_type *type = so_type_by_id(s, row->type);
+    const so_operation *operation = type == NULL ? NULL : so_operation_by_name(type, row->operation);
+    if (row->due_ms > take->now_ms)
+        return so_later_add(s, row->due_ms, row->id);
+    bool allowed = so_take_allows(s, take, type, operation);
+    bool alone = so_take_alone(take, type, operation, 0, row->max_attempts);
+    for (size_t i = 0; i < *count; i++)
+    {
+        if (taken[i].type != row->type || !so_str_equal(taken[i].key, row->key))
+            continue;
+        if (!allowed || alone || taken[i].count >= take->batch || taken[i].mailed)
+        {
+            taken[i].mailed = true;
+            return so_mail_add(s, row->type, row->key, row->id);
+        }
+        so_taken_more(&taken[i], row->id);
+        --*room;
+        return SO_OK;
+    }
+    so_actor actor;
+    so_newest newest;
+    so_code code = s->port->methods->look(s->port, row->type, row->key, &actor, &newest);
+    if (code != SO_OK)
+        return code;
+    if (!allowed || actor.slot.kind != SO_SLOT_NONE || (int64_t)*count >= take->actors)
+        return so_mailbox_join(s, row->type, row->key, row->id, row->operation);
+    if (alone && *count > 0)
+    {
+        *ended = true;
+        return SO_OK;
+    }
+    code = so_taken_start(s, take, &taken[*count], type, row->key, &actor.slot, row->id, 0);
+    ++*count;
+    --*room;
+    if (alone)
+        *room = 0;
+    return code;
+}
+
+static so_code so_take_inbox(so_session *s, const so_take *take, so_taken *taken, size_t *count, int64_t *room)
+{
+    so_arrivals *rows = so_arena_alloc(s->arena, sizeof *rows);
+    if (rows == NULL)
+        return so_error_nomem(&s->err);
+    int64_t newest = s->newest.id;
+    int64_t next = s->newest.inbox;
+    bool ended = false;
+    while (next <= newest && *room > 0 && !ended)
+    {
+        so_code code = so_inbox_read(s, next, rows);
+        if (code != SO_OK)
+            return code;
+        size_t i = 0;
+        while (i < rows->count && *room > 0 && !ended)
+        {
+            code = so_take_arrival(s, take, &rows->rows[i], taken, count, room, &ended);
+            if (code != SO_OK)
+                return code;
+            if (!ended)
+                next = rows->rows[i++].id + 1;
+        }
+        if (i == rows->count && rows->count < SO_ARRIVALS)
+            next = newest + 1;
+    }
+    return so_inbox_end(s, next);
+}
+
+so_code so_mailbox_take(so_session *s, const so_take *take, so_taken *taken, size_t *count)
+{
+    int64_t room = take->total;
+    bool ended = false;
+    so_value best[9];
+    bool any;
+    *count = 0;
+    so_code code = so_mailbox_due(s, take->now_ms);
+    if (code == SO_OK)
+        code = so_take_best(s, take, best, &any);
+    /* With a queue, what arrives goes to its end, so that neither starves the other. */
+    if (code == SO_OK && any && s->newest.inbox <= s->newest.id)
+        code = so_mailbox_sort(s, take->now_ms, 4 * SO_ARRIVALS);
+    ended = !any;
+    while (code == SO_OK && !ended && room > 0 && (int64_t)*count < take->actors)
+        code = so_take_queued(s, take, taken, count, &room, &ended);
+    if (code == SO_OK && room > 0 && (int64_t)*count < take->actors && s->newest.inbox <= s->newest.id)
+        code = so_take_inbox(s, take, taken, count, &room);
+    for (size_t i = 0; code == SO_OK && i < *count; i++)
+    {
+        if (taken[i].count > 1)
+        {
+            so_buffer_add_char(&taken[i].more, ']');
+            taken[i].slot.more = so_buffer_str(&taken[i].more);
+            if (taken[i].slot.more.p == NULL)
+                return so_error_nomem(&s->err);
+        }
+        code = so_slot_store(s, taken[i].type, taken[i].key, &taken[i].before, &taken[i].slot);
+    }
+    return code;
+}

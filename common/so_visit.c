@@ -1,0 +1,313 @@
+/*
+ * One piece of work with one actor. See so_visit.h.
+ */
+#include "so_visit.h"
+
+#include <string.h>
+
+#include "so_json.h"
+#include "so_mailbox.h"
+#include "so_send.h"
+
+so_code so_visit_open(so_visit *visit, so_session *s, so_arena *arena, const so_type *type, so_str key, int64_t now_ms)
+{
+    *visit = (so_visit){.session = s, .arena = arena, .type = type, .now_ms = now_ms};
+    so_arena *before = s->arena;
+    s->arena = arena;
+    so_code code = s->port->methods->look(s->port, type->id, key, &visit->actor, &s->newest);
+    s->arena = before;
+    visit->stored = visit->actor.slot;
+    visit->created = !visit->actor.exists;
+    return code;
+}
+
+so_code so_visit_state(so_visit *visit)
+{
+    if (visit->state_open)
+        return SO_OK;
+    visit->state_open = true;
+    return so_state_open(&visit->state, visit->session, visit->arena, &visit->actor, visit->type->options.initial);
+}
+
+int64_t so_backoff_ms(const so_type *type, int64_t attempt)
+{
+    int64_t pause = type->options.retry_base_ms;
+    for (int64_t i = 1; i < attempt && pause < type->options.retry_cap_ms; i++)
+        pause *= 2;
+    return pause < type->options.retry_cap_ms ? pause : type->options.retry_cap_ms;
+}
+
+/* The messages that a turn sends. Whether the mailboxes have room was checked before anything was written. */
+so_code so_tells_check(so_turn *turn)
+{
+    so_session *s = turn->session;
+    for (size_t i = 0; i < turn->tell_count; i++)
+    {
+        const so_message *tell = &turn->tells[i];
+        int64_t same = 1;
+        for (size_t j = 0; j < i; j++)
+            same += turn->tells[j].type == tell->type && so_str_equal(turn->tells[j].key, tell->key);
+        so_code code = so_mailbox_room(s, so_type_by_id(s, tell->type), tell->key, same);
+        if (code != SO_OK)
+            return code;
+    }
+    return SO_OK;
+}
+
+static so_code so_tells_send(so_turn *turn)
+{
+    so_session *s = turn->session;
+    for (size_t i = 0; i < turn->tell_count; i++)
+    {
+        bool stored;
+        int64_t id;
+        so_code code =
+            s->port->methods->append(s->port, &turn->tells[i], s->newest.stamp, INT64_MAX, &id, &stored);
+        if (code != SO_OK)
+            return code;
+        if (!stored)
+            return so_error_set(&s->err, SO_BLOCKED, "Try again.", "the definitions changed during the turn");
+        s->newest.id = id;
+    }
+    return SO_OK;
+}
+
+so_code so_visit_finish(so_visit *visit, so_message *message, so_turn *turn, bool fresh)
+{
+    so_session *s = visit->session;
+    so_actor *actor = &visit->actor;
+    int64_t id = message->id;
+    message->finished_ms = visit->now_ms;
+    if (turn->end == SO_TURN_COMPLETED)
+    {
+        if (!actor->exists)
+        {
+            actor->exists = true;
+            actor->incarnation = id;
+            actor->created_ms = visit->now_ms;
+        }
+        if (so_state_changed(&visit->state))
+            actor->revision++;
+        message->turn = ++actor->turns;
+        actor->updated_ms = visit->now_ms;
+        message->status = SO_MESSAGE_COMPLETED;
+        message->result = turn->result.p == NULL ? SO_STR("null") : turn->result;
+        message->error = (so_str){0};
+    }
+    else
+    {
+        message->status = SO_MESSAGE_REJECTED;
+        message->error = turn->rejection;
+    }
+    if (actor->exists)
+    {
+        message->incarnation = actor->incarnation;
+        message->revision = actor->revision;
+        message->previous = actor->last;
+        actor->last = id;
+        visit->dirty = true;
+    }
+    so_code code = fresh ? s->port->methods->record(s->port, message, &s->newest)
+                         : s->port->methods->settle(s->port, message);
+    return code == SO_OK ? so_tells_send(turn) : code;
+}
+
+so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operation, int64_t attempt, bool records, so_turn *turn)
+{
+    so_session *s = visit->session;
+    const so_port_methods *port = s->port->methods;
+    bool marked = records && s->cautious;
+    bool fresh = message->id == 0;
+    if (fresh)
+        message->id = s->newest.id + 1;
+    so_code code = so_visit_state(visit);
+    if (code != SO_OK)
+        return code;
+    *turn = (so_turn){.session = s,
+                      .type = visit->type,
+                      .operation = operation,
+                      .message = message,
+                      .state = &visit->state,
+                      .attempt = attempt,
+                      .now_ms = visit->now_ms};
+    /* Where any end but completion undoes the whole piece of work, a mark would be for nothing. */
+    if (records && !marked)
+    {
+        bool pure;
+        code = port->handler_pure(s->port, operation, &pure);
+        if (code != SO_OK)
+            return code;
+        marked = !pure;
+    }
+    int64_t changes = port->changes(s->port);
+    if (marked)
+        code = port->mark(s->port);
+    if (code != SO_OK)
+        return code;
+    code = so_turn_run(turn);
+    if (code == SO_OK && turn->end == SO_TURN_COMPLETED && turn->tell_count > 0)
+    {
+        code = so_tells_check(turn);
+        if (code == SO_MAILBOX_FULL)
+        {
+            so_state_undo(&visit->state);
+            turn->end = SO_TURN_FAILED;
+            turn->error = so_arena_copy(s->arena, s->err.message, strlen(s->err.message));
+            code = turn->error.p == NULL ? so_error_nomem(&s->err) : SO_OK;
+        }
+    }
+    if (code != SO_OK)
+        return code;
+    if (turn->end != SO_TURN_COMPLETED)
+    {
+        turn->tell_count = 0;
+        if (marked)
+            code = port->undo(s->port);
+        else if (records && changes != port->changes(s->port))
+            return so_error_set(&s->err, SO_CAUTION, NULL, "a handler that only reads has written");
+    }
+    if (marked && code == SO_OK)
+        code = port->release(s->port);
+    if (code == SO_OK && (turn->end == SO_TURN_COMPLETED || (turn->end == SO_TURN_REJECTED && records)))
+        code = so_visit_finish(visit, message, turn, fresh);
+    return code;
+}
+
+static so_code so_visit_bury(so_visit *visit, so_message *message, int64_t attempts, so_str error)
+{
+    so_session *s = visit->session;
+    so_actor *actor = &visit->actor;
+    message->status = SO_MESSAGE_DEAD;
+    message->attempts = attempts;
+    message->finished_ms = visit->now_ms;
+    message->error = error;
+    if (actor->exists)
+    {
+        message->incarnation = actor->incarnation;
+        message->revision = actor->revision;
+        message->previous = actor->last;
+        actor->last = message->id;
+        visit->dirty = true;
+    }
+    return s->port->methods->settle(s->port, message);
+}
+
+so_code so_visit_fail(so_visit *visit, so_message *message, const so_operation *operation, so_str error, bool retry,
+                      int64_t delay_ms, bool *dead)
+{
+    so_session *s = visit->session;
+    so_slot *slot = &visit->actor.slot;
+    int64_t attempts = slot->attempts;
+    int64_t nonce = slot->nonce;
+    *dead = !retry || attempts >= so_attempts_allowed(visit->type, operation, message);
+    so_code code = so_slot_return_more(s, visit->type->id, visit->actor.key, slot);
+    if (code != SO_OK)
+        return code;
+    if (*dead)
+    {
+        message->nonce = nonce;
+        code = so_visit_bury(visit, message, attempts, error);
+        return code == SO_OK ? so_slot_next(s, visit->type->id, visit->actor.key, slot) : code;
+    }
+    if (delay_ms < 0)
+        delay_ms = so_backoff_ms(visit->type, attempts);
+    *slot = (so_slot){.kind = SO_SLOT_QUEUED,
+                      .head = message->id,
+                      .attempts = attempts,
+                      .nonce = nonce,
+                      .operation = message->operation,
+                      .error = error};
+    slot->lane = delay_ms == 0 ? so_lane_of(operation) : SO_LANE_TIMED;
+    slot->rank = visit->now_ms + delay_ms;
+    return slot->lane == SO_LANE_TIMED ? SO_OK : so_slot_rank(s, visit->type->id, slot);
+}
+
+so_code so_visit_close(so_visit *visit)
+{
+    so_session *s = visit->session;
+    so_code code = SO_OK;
+    if (visit->dirty)
+    {
+        if (visit->state_open)
+            code = so_state_store(&visit->state);
+        if (code == SO_OK)
+            code = s->port->methods->write_actor(s->port, &visit->actor, visit->created);
+    }
+    const so_slot *slot = &visit->actor.slot;
+    bool same = slot->kind == visit->stored.kind && slot->head == visit->stored.head && slot->nonce == visit->stored.nonce &&
+                slot->lane == visit->stored.lane && slot->rank == visit->stored.rank &&
+                slot->attempts == visit->stored.attempts && slot->expires_ms == visit->stored.expires_ms &&
+                so_str_equal(slot->more, visit->stored.more);
+    if (code == SO_OK && !same)
+        code = so_slot_store(s, visit->type->id, visit->actor.key, &visit->stored, slot);
+    if (code == SO_OK)
+        visit->stored = *slot;
+    return code;
+}
+
+so_code so_visit_expire(so_visit *visit)
+{
+    so_session *s = visit->session;
+    so_slot *slot = &visit->actor.slot;
+    so_message message;
+    bool found;
+    bool dead;
+    so_code code = so_message_read(s, slot->head, &message, &found);
+    if (code != SO_OK)
+        return code;
+    if (!found)
+        return so_error_set(&s->err, SO_UNKNOWN_MESSAGE, NULL, "the claimed message %lld is missing", (long long)slot->head);
+    const so_operation *operation = so_operation_by_name(visit->type, message.operation);
+    if (slot->kind == SO_SLOT_CLAIMED)
+        return so_visit_fail(visit, &message, operation, SO_STR("the lease ran out"), true, 0, &dead);
+    slot->operation = message.operation;
+    slot->lane = so_lane_of(operation);
+    return so_slot_rank(s, visit->type->id, slot);
+}
+
+so_code so_visit_wake(so_session *s, int64_t type_id, so_str key, int64_t now_ms)
+{
+    so_visit visit;
+    const so_type *type = so_type_by_id(s, type_id);
+    int64_t inbox = s->newest.inbox;
+    if (type == NULL)
+        return SO_OK;
+    so_code code = so_visit_open(&visit, s, s->arena, type, key, now_ms);
+    s->newest.inbox = inbox;
+    const so_slot *slot = &visit.actor.slot;
+    bool over = code == SO_OK && ((slot->kind == SO_SLOT_CLAIMED && slot->expires_ms <= now_ms) ||
+                                  (slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_TIMED && slot->rank <= now_ms));
+    if (over)
+        code = so_visit_expire(&visit);
+    if (code == SO_OK && over)
+        code = so_visit_close(&visit);
+    return code;
+}
+
+so_code so_message_read(so_session *s, int64_t id, so_message *message, bool *found)
+{
+    so_value params[] = {SO_VALUE_INT(id)};
+    so_value c[17];
+    so_code code = so_db_row(s, SO_STMT_MESSAGE, params, c, found);
+    if (code != SO_OK || !*found)
+        return code;
+    *message = (so_message){.id = id,
+                            .status = (so_message_status)c[0].i,
+                            .type = c[1].i,
+                            .key = c[2].s,
+                            .operation = c[3].s,
+                            .created_ms = c[4].i,
+                            .due_ms = c[5].i,
+                            .max_attempts = c[6].i,
+                            .keep = c[7].i != 0,
+                            .attempts = c[8].i,
+                            .finished_ms = c[9].i,
+                            .incarnation = c[10].i,
+                            .turn = c[11].i,
+                            .revision = c[12].i,
+                            .nonce = c[13].i,
+                            .args = c[14].s,
+                            .result = c[15].s,
+                            .error = c[16].s};
+    return SO_OK;
+}

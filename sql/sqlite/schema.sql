@@ -1,0 +1,133 @@
+-- The tables of solidobj in an SQLite file, version 1.
+--
+-- They are shadow tables of the virtual table "solidobj" (one underscore in each name), so that
+-- SQLITE_DBCONFIG_DEFENSIVE keeps ordinary SQL from writing to them. Times are milliseconds since 1970 UTC.
+-- so_install() runs this text in one transaction; nothing else creates a table.
+
+-- What belongs to the installation: schema_version, test (1: so_test_clock may move the clock), clock_ms (by how much it moved).
+CREATE TABLE main.solidobj_setting(
+    name TEXT PRIMARY KEY NOT NULL,
+    value INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE main.solidobj_type(
+    type INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    options TEXT NOT NULL
+);
+
+-- handler NULL: an external operation.
+CREATE TABLE main.solidobj_operation(
+    type INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    handler TEXT,
+    options TEXT NOT NULL,
+    PRIMARY KEY(type, name)
+) WITHOUT ROWID;
+
+-- One row per living actor. A row stays below a quarter of a page, so that it never overflows and finding a
+-- neighbour never reads an overflow chain: `state` holds the small members, solidobj_member the others.
+-- incarnation is the id of the message that began it, last the id of the newest finished message.
+CREATE TABLE main.solidobj_actor(
+    type INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    incarnation INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    turns INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    created_ms INTEGER NOT NULL,
+    updated_ms INTEGER NOT NULL,
+    members INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    PRIMARY KEY(type, key)
+) WITHOUT ROWID;
+
+CREATE TABLE main.solidobj_member(
+    member INTEGER PRIMARY KEY,
+    incarnation INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    UNIQUE(incarnation, name)
+);
+
+-- A message is one row here from the moment it is sent until it is pruned; finishing it rewrites the row.
+-- The newest row also carries what every call has to know, so that it costs no page of its own:
+--   inbox  the first id that has not been sorted into the tables below; ids from there to the newest are the inbox
+--   stamp  changes with every definition and with every setting; a connection's cache holds while it is equal
+-- The newest row is never pruned, so that an id never comes back.
+-- status: 0 the row that so_install() puts first, 1 unfinished, 2 completed, 3 rejected, 4 dead, 5 cancelled.
+-- previous chains the finished messages of one incarnation, newest first from solidobj_actor.last.
+CREATE TABLE main.solidobj_message(
+    id INTEGER PRIMARY KEY,
+    inbox INTEGER NOT NULL,
+    stamp INTEGER NOT NULL,
+    status INTEGER NOT NULL,
+    type INTEGER,
+    key TEXT,
+    operation TEXT,
+    created_ms INTEGER,
+    due_ms INTEGER,
+    max_attempts INTEGER,
+    keep INTEGER,
+    attempts INTEGER,
+    finished_ms INTEGER,
+    incarnation INTEGER,
+    turn INTEGER,
+    revision INTEGER,
+    previous INTEGER,
+    nonce INTEGER,
+    args TEXT,
+    result TEXT,
+    error TEXT
+);
+
+-- Unfinished messages that wait behind another one of their actor, in order.
+CREATE TABLE main.solidobj_mail(
+    type INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    id INTEGER NOT NULL,
+    PRIMARY KEY(type, key, id)
+) WITHOUT ROWID;
+
+-- Messages that are not due; they are in nobody's way.
+CREATE TABLE main.solidobj_later(
+    due_ms INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    PRIMARY KEY(due_ms, id)
+) WITHOUT ROWID;
+
+-- One row per actor whose oldest unfinished message (head) nobody holds.
+-- lane: 1 a handler in the database can run it, 2 an external worker can claim it, 3 it waits until rank (milliseconds),
+-- 4 its operation is missing. rank orders lanes 1, 2 and 4. operation is '' in lane 1.
+-- nonce is the token of the last claim that was settled on this head.
+CREATE TABLE main.solidobj_queue(
+    type INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    head INTEGER NOT NULL,
+    lane INTEGER NOT NULL,
+    operation TEXT NOT NULL,
+    rank INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    nonce INTEGER NOT NULL,
+    error TEXT,
+    PRIMARY KEY(type, key)
+) WITHOUT ROWID;
+CREATE INDEX main.solidobj_queue_next ON solidobj_queue(lane, type, operation, rank) WHERE lane <> 3;
+CREATE INDEX main.solidobj_queue_due ON solidobj_queue(rank) WHERE lane = 3;
+
+-- One row per actor whose head somebody holds: a worker inside the database (lane 1) or outside it (lane 2).
+-- more: a JSON array of the further messages that the claim holds, in order, or NULL.
+CREATE TABLE main.solidobj_claim(
+    type INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    head INTEGER NOT NULL,
+    lane INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    nonce INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    worker TEXT NOT NULL,
+    more TEXT,
+    error TEXT,
+    PRIMARY KEY(type, key)
+) WITHOUT ROWID;

@@ -1,0 +1,661 @@
+/*
+ * The SQLite port: statements, pieces of work, the hot verbs.
+ */
+#include "so_sqlite.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "sqlite_schema.h"
+#include "sqlite_views.h"
+
+SQLITE_EXTENSION_INIT3
+
+enum
+{
+    SO_WAIT_SLICE_MS = 1
+};
+
+static const char *const so_controls[SO_CONTROL_COUNT] = {
+    [SO_CONTROL_BEGIN_WRITE] = "BEGIN IMMEDIATE",
+    [SO_CONTROL_BEGIN_READ] = "BEGIN",
+    [SO_CONTROL_COMMIT] = "COMMIT",
+    [SO_CONTROL_ROLLBACK] = "ROLLBACK",
+    [SO_CONTROL_WORK] = "SAVEPOINT solidobj_work",
+    [SO_CONTROL_WORK_UNDO] = "ROLLBACK TO solidobj_work",
+    [SO_CONTROL_WORK_RELEASE] = "RELEASE solidobj_work",
+    [SO_CONTROL_MARK] = "SAVEPOINT solidobj_turn",
+    [SO_CONTROL_MARK_UNDO] = "ROLLBACK TO solidobj_turn",
+    [SO_CONTROL_MARK_RELEASE] = "RELEASE solidobj_turn",
+    /* Changes nothing, but asks for the write lock before anything is read. */
+    [SO_CONTROL_LOCK] = "DELETE FROM main.solidobj_setting WHERE name = ''",
+    [SO_CONTROL_DATA_VERSION] = "PRAGMA main.data_version",
+};
+
+static so_sqlite *so_sqlite_of(so_port *port)
+{
+    return (so_sqlite *)port;
+}
+
+so_code so_sqlite_error(so_sqlite *connection, int rc)
+{
+    so_error *err = &connection->session.err;
+    if (rc == SQLITE_NOMEM)
+        return so_error_nomem(err);
+    const char *message = sqlite3_errmsg(connection->db);
+    if (rc == SQLITE_ERROR && strncmp(message, "no such table: main.solidobj_", 29) == 0)
+        return so_error_set(err, SO_NOT_INSTALLED, "Run SELECT so_install() once.", "solidobj is not installed in this database");
+    int extended = sqlite3_extended_errcode(connection->db);
+    so_error_set(err, SO_ENGINE, NULL, "%s", message);
+    err->engine_code = (extended & 0xff) == (rc & 0xff) ? extended : rc;
+    return SO_ENGINE;
+}
+
+static so_code so_sqlite_prepare(so_sqlite *connection, sqlite3_stmt **statement, const char *text)
+{
+    int rc = sqlite3_prepare_v3(connection->db, text, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
+    return rc == SQLITE_OK ? SO_OK : so_sqlite_error(connection, rc);
+}
+
+so_code so_sqlite_control(so_sqlite *connection, so_control control)
+{
+    if (connection->controls[control] == NULL)
+    {
+        so_code code = so_sqlite_prepare(connection, &connection->controls[control], so_controls[control]);
+        if (code != SO_OK)
+            return code;
+    }
+    sqlite3_stmt *statement = connection->controls[control];
+    sqlite3_step(statement);
+    int rc = sqlite3_reset(statement);
+    return rc == SQLITE_OK ? SO_OK : so_sqlite_error(connection, rc);
+}
+
+static so_code so_sqlite_statement(so_sqlite *connection, so_statement which, sqlite3_stmt **statement)
+{
+    so_code code = SO_OK;
+    if (connection->statements[which] == NULL)
+        code = so_sqlite_prepare(connection, &connection->statements[which], so_statement_text(SO_DIALECT_SQLITE, which));
+    *statement = connection->statements[which];
+    return code;
+}
+
+/* Ends a use of a statement; the first error wins. */
+static so_code so_sqlite_done(so_sqlite *connection, sqlite3_stmt *statement, so_code code)
+{
+    int rc = sqlite3_reset(statement);
+    return code == SO_OK && rc != SQLITE_OK ? so_sqlite_error(connection, rc) : code;
+}
+
+static so_scope so_port_scope(so_port *port)
+{
+    sqlite3 *db = so_sqlite_of(port)->db;
+    if (!sqlite3_get_autocommit(db))
+        return SO_SCOPE_TRANSACTION;
+    switch (sqlite3_txn_state(db, NULL))
+    {
+    case SQLITE_TXN_NONE:
+        return SO_SCOPE_FREE;
+    case SQLITE_TXN_WRITE:
+        return SO_SCOPE_STATEMENT;
+    default:
+        return SO_SCOPE_READING;
+    }
+}
+
+static so_code so_inside_statement(so_sqlite *connection)
+{
+    return so_error_set(&connection->session.err, SO_INSIDE_STATEMENT, "Call it in a SELECT of its own; so_send works here.",
+                        "this cannot run under a statement that writes");
+}
+
+static so_code so_begin_savepoint(so_sqlite *connection, bool write)
+{
+    so_code code = so_sqlite_control(connection, SO_CONTROL_WORK);
+    if (code == SO_ENGINE && connection->session.err.engine_code == SQLITE_BUSY)
+    {
+        if (write)
+            return so_inside_statement(connection);
+        connection->piece = SO_PIECE_NOTHING;
+        return SO_OK;
+    }
+    if (code != SO_OK)
+        return code;
+    connection->piece = SO_PIECE_SAVEPOINT;
+    if (write && sqlite3_txn_state(connection->db, "main") != SQLITE_TXN_WRITE)
+    {
+        code = so_sqlite_control(connection, SO_CONTROL_LOCK);
+        if (code != SO_OK && code != SO_NOT_INSTALLED)
+        {
+            so_error err = connection->session.err;
+            so_sqlite_control(connection, SO_CONTROL_WORK_UNDO);
+            so_sqlite_control(connection, SO_CONTROL_WORK_RELEASE);
+            connection->session.err = err;
+            connection->piece = SO_PIECE_NONE;
+            return code;
+        }
+    }
+    return SO_OK;
+}
+
+static so_code so_port_begin(so_port *port, bool write)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    switch (so_port_scope(port))
+    {
+    case SO_SCOPE_STATEMENT:
+        if (write)
+            return so_inside_statement(connection);
+        connection->piece = SO_PIECE_NOTHING;
+        return SO_OK;
+    case SO_SCOPE_TRANSACTION:
+        return so_begin_savepoint(connection, write);
+    default:
+    {
+        so_code code = so_sqlite_control(connection, write ? SO_CONTROL_BEGIN_WRITE : SO_CONTROL_BEGIN_READ);
+        if (code == SO_OK)
+            connection->piece = SO_PIECE_TRANSACTION;
+        return code;
+    }
+    }
+}
+
+/* Takes the piece back. SQLite may have rolled the whole transaction back already (disk full, out of memory). */
+static so_code so_piece_undo(so_sqlite *connection, so_piece piece)
+{
+    if (piece == SO_PIECE_NOTHING || sqlite3_get_autocommit(connection->db))
+        return SO_OK;
+    if (piece == SO_PIECE_TRANSACTION)
+        return so_sqlite_control(connection, SO_CONTROL_ROLLBACK);
+    so_code code = so_sqlite_control(connection, SO_CONTROL_WORK_UNDO);
+    so_code release = so_sqlite_control(connection, SO_CONTROL_WORK_RELEASE);
+    return code != SO_OK ? code : release;
+}
+
+static so_code so_port_end(so_port *port, bool keep)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    so_piece piece = connection->piece;
+    connection->piece = SO_PIECE_NONE;
+    if (!keep || piece == SO_PIECE_NOTHING)
+        return so_piece_undo(connection, piece);
+    so_code code = so_sqlite_control(connection, piece == SO_PIECE_TRANSACTION ? SO_CONTROL_COMMIT : SO_CONTROL_WORK_RELEASE);
+    if (code != SO_OK)
+    {
+        so_error err = connection->session.err;
+        so_piece_undo(connection, piece);
+        connection->session.err = err;
+    }
+    return code;
+}
+
+static so_code so_port_mark(so_port *port)
+{
+    return so_sqlite_control(so_sqlite_of(port), SO_CONTROL_MARK);
+}
+
+static so_code so_port_undo(so_port *port)
+{
+    return so_sqlite_control(so_sqlite_of(port), SO_CONTROL_MARK_UNDO);
+}
+
+static so_code so_port_release(so_port *port)
+{
+    return so_sqlite_control(so_sqlite_of(port), SO_CONTROL_MARK_RELEASE);
+}
+
+static int64_t so_port_changes(so_port *port)
+{
+    return sqlite3_total_changes(so_sqlite_of(port)->db);
+}
+
+static int64_t so_clock_ms(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64_t so_port_now_ms(so_port *port)
+{
+    (void)port;
+    return so_clock_ms(CLOCK_REALTIME);
+}
+
+static int64_t so_port_ticks_ms(so_port *port)
+{
+    (void)port;
+    return so_clock_ms(CLOCK_MONOTONIC);
+}
+
+static int64_t so_port_random(so_port *port)
+{
+    int64_t number;
+    (void)port;
+    sqlite3_randomness(sizeof number, &number);
+    return (number & INT64_C(0x3fffffffffffffff)) | 1;
+}
+
+/* Whether somebody else has committed since the last look. */
+static so_code so_news(so_sqlite *connection, bool *news)
+{
+    so_code code = SO_OK;
+    if (connection->controls[SO_CONTROL_DATA_VERSION] == NULL)
+        code = so_sqlite_prepare(connection, &connection->controls[SO_CONTROL_DATA_VERSION],
+                                 so_controls[SO_CONTROL_DATA_VERSION]);
+    if (code != SO_OK)
+        return code;
+    sqlite3_stmt *statement = connection->controls[SO_CONTROL_DATA_VERSION];
+    int64_t version = connection->data_version;
+    if (sqlite3_step(statement) == SQLITE_ROW)
+        version = sqlite3_column_int64(statement, 0);
+    *news = version != connection->data_version;
+    connection->data_version = version;
+    return so_sqlite_done(connection, statement, SO_OK);
+}
+
+static so_code so_port_wait(so_port *port, int64_t milliseconds)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    int64_t end = so_clock_ms(CLOCK_MONOTONIC) + milliseconds;
+    for (;;)
+    {
+        bool news;
+        so_code code = so_news(connection, &news);
+        if (code != SO_OK || news || so_clock_ms(CLOCK_MONOTONIC) >= end)
+            return code;
+        struct timespec slice = {.tv_nsec = SO_WAIT_SLICE_MS * 1000000L};
+        nanosleep(&slice, NULL);
+    }
+}
+
+static int64_t so_column_or(sqlite3_stmt *statement, int column, int64_t otherwise)
+{
+    return sqlite3_column_type(statement, column) == SQLITE_NULL ? otherwise : sqlite3_column_int64(statement, column);
+}
+
+/* A text column, copied; p NULL for NULL. */
+static bool so_column_text(so_sqlite *connection, sqlite3_stmt *statement, int column, so_str *text)
+{
+    *text = (so_str){0};
+    if (sqlite3_column_type(statement, column) == SQLITE_NULL)
+        return true;
+    const char *p = (const char *)sqlite3_column_text(statement, column);
+    *text = so_arena_copy(connection->session.arena, p == NULL ? "" : p, (size_t)sqlite3_column_bytes(statement, column));
+    return p != NULL && text->p != NULL;
+}
+
+static void so_look_newest(sqlite3_stmt *statement, so_newest *newest)
+{
+    newest->id = sqlite3_column_int64(statement, 0);
+    newest->inbox = sqlite3_column_int64(statement, 1);
+    newest->stamp = sqlite3_column_int64(statement, 2);
+    newest->later_due_ms = so_column_or(statement, 3, INT64_MAX);
+}
+
+static bool so_look_slot(so_sqlite *connection, sqlite3_stmt *statement, so_slot *slot)
+{
+    *slot = (so_slot){.kind = SO_SLOT_NONE};
+    if (sqlite3_column_type(statement, 20) != SQLITE_NULL)
+    {
+        slot->kind = SO_SLOT_CLAIMED;
+        slot->head = sqlite3_column_int64(statement, 20);
+        slot->lane = (so_lane)sqlite3_column_int(statement, 21);
+        slot->attempts = sqlite3_column_int64(statement, 22);
+        slot->nonce = sqlite3_column_int64(statement, 23);
+        slot->expires_ms = sqlite3_column_int64(statement, 24);
+        return so_column_text(connection, statement, 25, &slot->worker) &&
+               so_column_text(connection, statement, 26, &slot->more) && so_column_text(connection, statement, 27, &slot->error);
+    }
+    if (sqlite3_column_type(statement, 13) == SQLITE_NULL)
+        return true;
+    slot->kind = SO_SLOT_QUEUED;
+    slot->head = sqlite3_column_int64(statement, 13);
+    slot->lane = (so_lane)sqlite3_column_int(statement, 14);
+    slot->rank = sqlite3_column_int64(statement, 15);
+    slot->attempts = sqlite3_column_int64(statement, 16);
+    slot->nonce = sqlite3_column_int64(statement, 17);
+    return so_column_text(connection, statement, 18, &slot->error) && so_column_text(connection, statement, 19, &slot->operation);
+}
+
+static bool so_look_actor(so_sqlite *connection, sqlite3_stmt *statement, so_actor *actor)
+{
+    actor->exists = sqlite3_column_type(statement, 4) != SQLITE_NULL;
+    if (actor->exists)
+    {
+        actor->incarnation = sqlite3_column_int64(statement, 4);
+        actor->revision = sqlite3_column_int64(statement, 5);
+        actor->turns = sqlite3_column_int64(statement, 6);
+        actor->last = sqlite3_column_int64(statement, 7);
+        actor->created_ms = sqlite3_column_int64(statement, 8);
+        actor->updated_ms = sqlite3_column_int64(statement, 9);
+        actor->members = sqlite3_column_int64(statement, 10);
+        actor->bytes = sqlite3_column_int64(statement, 11);
+        if (!so_column_text(connection, statement, 12, &actor->state))
+            return false;
+    }
+    return so_look_slot(connection, statement, &actor->slot);
+}
+
+static so_code so_port_look(so_port *port, int64_t type, so_str key, so_actor *actor, so_newest *newest)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    sqlite3_stmt *statement;
+    so_code code = so_sqlite_statement(connection, actor == NULL ? SO_STMT_NEWEST : SO_STMT_LOOK, &statement);
+    if (code != SO_OK)
+        return code;
+    if (actor != NULL)
+    {
+        *actor = (so_actor){.type = type, .key = key};
+        sqlite3_bind_int64(statement, 1, type);
+        sqlite3_bind_text64(statement, 2, key.p, key.n, SQLITE_STATIC, SQLITE_UTF8);
+    }
+    int rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW)
+    {
+        so_look_newest(statement, newest);
+        if (actor != NULL && !so_look_actor(connection, statement, actor))
+            code = so_error_nomem(&connection->session.err);
+    }
+    else if (rc == SQLITE_DONE)
+        code = so_error_set(&connection->session.err, SO_NOT_INSTALLED, "Restore the file from a backup.",
+                            "the newest message row is missing");
+    return so_sqlite_done(connection, statement, code);
+}
+
+static void so_bind_optional(sqlite3_stmt *statement, int index, int64_t number)
+{
+    if (number == 0)
+        sqlite3_bind_null(statement, index);
+    else
+        sqlite3_bind_int64(statement, index, number);
+}
+
+static void so_bind_str(sqlite3_stmt *statement, int index, so_str text)
+{
+    if (text.p == NULL)
+        sqlite3_bind_null(statement, index);
+    else
+        sqlite3_bind_text64(statement, index, text.p, text.n, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static so_code so_port_append(so_port *port, const so_message *message, int64_t stamp, int64_t max_mailbox, int64_t *id, bool *stored)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    sqlite3_stmt *statement;
+    so_code code = so_sqlite_statement(connection, SO_STMT_APPEND, &statement);
+    if (code != SO_OK)
+        return code;
+    sqlite3_bind_int64(statement, 1, stamp);
+    sqlite3_bind_int64(statement, 2, max_mailbox);
+    sqlite3_bind_int64(statement, 3, message->type);
+    so_bind_str(statement, 4, message->key);
+    so_bind_str(statement, 5, message->operation);
+    sqlite3_bind_int64(statement, 6, message->created_ms);
+    so_bind_optional(statement, 7, message->due_ms);
+    so_bind_optional(statement, 8, message->max_attempts);
+    so_bind_optional(statement, 9, message->keep);
+    so_bind_str(statement, 10, message->args);
+    int rc = sqlite3_step(statement);
+    *stored = rc == SQLITE_DONE && sqlite3_changes(connection->db) > 0;
+    *id = sqlite3_last_insert_rowid(connection->db);
+    return so_sqlite_done(connection, statement, SO_OK);
+}
+
+static so_code so_port_record(so_port *port, const so_message *message, so_newest *newest)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    sqlite3_stmt *statement;
+    so_code code = so_sqlite_statement(connection, SO_STMT_RECORD, &statement);
+    if (code != SO_OK)
+        return code;
+    int64_t inbox = newest->inbox > newest->id ? message->id + 1 : newest->inbox;
+    sqlite3_bind_int64(statement, 1, message->id);
+    sqlite3_bind_int64(statement, 2, inbox);
+    sqlite3_bind_int64(statement, 3, newest->stamp);
+    sqlite3_bind_int(statement, 4, (int)message->status);
+    sqlite3_bind_int64(statement, 5, message->type);
+    so_bind_str(statement, 6, message->key);
+    so_bind_str(statement, 7, message->operation);
+    sqlite3_bind_int64(statement, 8, message->created_ms);
+    so_bind_optional(statement, 9, message->keep);
+    sqlite3_bind_int64(statement, 10, message->attempts);
+    sqlite3_bind_int64(statement, 11, message->finished_ms);
+    so_bind_optional(statement, 12, message->incarnation);
+    so_bind_optional(statement, 13, message->turn);
+    sqlite3_bind_int64(statement, 14, message->revision);
+    so_bind_optional(statement, 15, message->previous);
+    so_bind_str(statement, 16, message->result);
+    so_bind_str(statement, 17, message->error);
+    int rc = sqlite3_step(statement);
+    if (rc == SQLITE_DONE)
+    {
+        newest->id = message->id;
+        newest->inbox = inbox;
+    }
+    return so_sqlite_done(connection, statement, SO_OK);
+}
+
+static so_code so_port_settle(so_port *port, const so_message *message)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    sqlite3_stmt *statement;
+    so_code code = so_sqlite_statement(connection, SO_STMT_SETTLE, &statement);
+    if (code != SO_OK)
+        return code;
+    sqlite3_bind_int64(statement, 1, message->id);
+    sqlite3_bind_int(statement, 2, (int)message->status);
+    sqlite3_bind_int64(statement, 3, message->attempts);
+    sqlite3_bind_int64(statement, 4, message->finished_ms);
+    so_bind_optional(statement, 5, message->incarnation);
+    so_bind_optional(statement, 6, message->turn);
+    sqlite3_bind_int64(statement, 7, message->revision);
+    so_bind_optional(statement, 8, message->previous);
+    so_bind_optional(statement, 9, message->nonce);
+    so_bind_str(statement, 10, message->result);
+    so_bind_str(statement, 11, message->error);
+    int rc = sqlite3_step(statement);
+    if (rc == SQLITE_DONE && sqlite3_changes(connection->db) != 1)
+        code = so_error_set(&connection->session.err, SO_LOST_CLAIM, NULL, "message %lld was finished by somebody else",
+                            (long long)message->id);
+    return so_sqlite_done(connection, statement, code);
+}
+
+static so_code so_port_write_actor(so_port *port, const so_actor *actor, bool create)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    sqlite3_stmt *statement;
+    so_code code = so_sqlite_statement(connection, create ? SO_STMT_ACTOR_INSERT : SO_STMT_ACTOR_UPDATE, &statement);
+    if (code != SO_OK)
+        return code;
+    sqlite3_bind_int64(statement, 1, actor->type);
+    so_bind_str(statement, 2, actor->key);
+    sqlite3_bind_int64(statement, 3, actor->incarnation);
+    sqlite3_bind_int64(statement, 4, actor->revision);
+    sqlite3_bind_int64(statement, 5, actor->turns);
+    sqlite3_bind_int64(statement, 6, actor->last);
+    if (create)
+        sqlite3_bind_int64(statement, 7, actor->created_ms);
+    sqlite3_bind_int64(statement, 8, actor->updated_ms);
+    sqlite3_bind_int64(statement, 9, actor->members);
+    sqlite3_bind_int64(statement, 10, actor->bytes);
+    so_bind_str(statement, 11, actor->state);
+    sqlite3_step(statement);
+    return so_sqlite_done(connection, statement, SO_OK);
+}
+
+static so_code so_catalog_start(so_sqlite *connection, so_statement which, const so_value *params, sqlite3_stmt **statement)
+{
+    so_code code = so_sqlite_statement(connection, which, statement);
+    if (code != SO_OK)
+        return code;
+    int count = sqlite3_bind_parameter_count(*statement);
+    for (int i = 0; i < count; i++)
+        so_sqlite_bind(*statement, i + 1, &params[i]);
+    return SO_OK;
+}
+
+static so_value so_column_value(sqlite3_stmt *statement, int column)
+{
+    switch (sqlite3_column_type(statement, column))
+    {
+    case SQLITE_INTEGER:
+        return SO_VALUE_INT(sqlite3_column_int64(statement, column));
+    case SQLITE_NULL:
+        return SO_VALUE_NULL;
+    default:
+    {
+        const char *text = (const char *)sqlite3_column_text(statement, column);
+        return SO_VALUE_STR(((so_str){text, (size_t)sqlite3_column_bytes(statement, column)}));
+    }
+    }
+}
+
+static so_code so_port_row(so_port *port, so_statement which, const so_value *params, so_value *columns, bool *found)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    sqlite3_stmt *statement;
+    *found = false;
+    so_code code = so_catalog_start(connection, which, params, &statement);
+    if (code != SO_OK)
+        return code;
+    if (sqlite3_step(statement) == SQLITE_ROW)
+    {
+        *found = true;
+        int count = sqlite3_column_count(statement);
+        for (int i = 0; i < count && code == SO_OK; i++)
+        {
+            columns[i] = so_column_value(statement, i);
+            if (columns[i].type != SO_TEXT)
+                continue;
+            so_str text = columns[i].s;
+            columns[i].s = text.p == NULL ? text : so_arena_copy_str(connection->session.arena, text);
+            if (columns[i].s.p == NULL)
+                code = so_error_nomem(&connection->session.err);
+        }
+    }
+    return so_sqlite_done(connection, statement, code);
+}
+
+static so_code so_port_each(so_port *port, so_statement which, const so_value *params, so_row_fn fn, void *context)
+{
+    enum
+    {
+        SO_EACH_COLUMNS = 8
+    };
+    so_sqlite *connection = so_sqlite_of(port);
+    sqlite3_stmt *statement;
+    so_code code = so_catalog_start(connection, which, params, &statement);
+    if (code != SO_OK)
+        return code;
+    int count = sqlite3_column_count(statement);
+    while (code == SO_OK && sqlite3_step(statement) == SQLITE_ROW)
+    {
+        so_value columns[SO_EACH_COLUMNS];
+        for (int i = 0; i < count && i < SO_EACH_COLUMNS; i++)
+        {
+            columns[i] = so_column_value(statement, i);
+            if (columns[i].type == SO_TEXT && columns[i].s.p == NULL)
+                code = so_error_nomem(&connection->session.err);
+        }
+        if (code == SO_OK)
+            code = fn(&connection->session, context, columns);
+    }
+    return so_sqlite_done(connection, statement, code);
+}
+
+static so_code so_port_change(so_port *port, so_statement which, const so_value *params, int64_t *changed)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    sqlite3_stmt *statement;
+    so_code code = so_catalog_start(connection, which, params, &statement);
+    if (code != SO_OK)
+        return code;
+    sqlite3_step(statement);
+    *changed = sqlite3_changes(connection->db);
+    return so_sqlite_done(connection, statement, SO_OK);
+}
+
+static so_code so_port_create_schema(so_port *port, bool *created)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(connection->db, "SELECT 1 FROM main.sqlite_schema WHERE name = 'solidobj'", -1, &statement, NULL);
+    bool there = rc == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW;
+    rc = sqlite3_finalize(statement);
+    *created = false;
+    if (rc == SQLITE_OK && !there)
+    {
+        const char *const texts[] = {so_sql_schema, so_sql_views, "CREATE VIRTUAL TABLE main.solidobj USING solidobj"};
+        for (size_t i = 0; rc == SQLITE_OK && i < sizeof texts / sizeof texts[0]; i++)
+            rc = sqlite3_exec(connection->db, texts[i], NULL, NULL, NULL);
+        *created = rc == SQLITE_OK;
+    }
+    return rc == SQLITE_OK ? SO_OK : so_sqlite_error(connection, rc);
+}
+
+static const so_port_methods so_sqlite_methods = {
+    .dialect = SO_DIALECT_SQLITE,
+    /* With the longest key an actor's row stays below a quarter of a page of 4096 bytes. */
+    .inline_bytes = 512,
+    .scope = so_port_scope,
+    .begin = so_port_begin,
+    .end = so_port_end,
+    .mark = so_port_mark,
+    .undo = so_port_undo,
+    .release = so_port_release,
+    .changes = so_port_changes,
+    .now_ms = so_port_now_ms,
+    .ticks_ms = so_port_ticks_ms,
+    .random = so_port_random,
+    .wait = so_port_wait,
+    .look = so_port_look,
+    .append = so_port_append,
+    .record = so_port_record,
+    .settle = so_port_settle,
+    .write_actor = so_port_write_actor,
+    .handler_check = so_sqlite_handler_check,
+    .handler_pure = so_sqlite_handler_pure,
+    .handler_run = so_sqlite_handler_run,
+    .handler_forget = so_sqlite_handler_forget,
+    .row = so_port_row,
+    .each = so_port_each,
+    .change = so_port_change,
+    .create_schema = so_port_create_schema,
+};
+
+static void *so_session_alloc(void *context, size_t bytes)
+{
+    (void)context;
+    return sqlite3_malloc64(bytes);
+}
+
+static void so_session_release(void *context, void *memory)
+{
+    (void)context;
+    sqlite3_free(memory);
+}
+
+so_sqlite *so_sqlite_open(sqlite3 *db)
+{
+    so_sqlite *connection = sqlite3_malloc64(sizeof *connection);
+    if (connection == NULL)
+        return NULL;
+    memset(connection, 0, sizeof *connection);
+    connection->port.methods = &so_sqlite_methods;
+    connection->db = db;
+    connection->data_version = -1;
+    so_session_init(&connection->session, &connection->port, (so_allocator){so_session_alloc, so_session_release, NULL});
+    return connection;
+}
+
+void so_sqlite_close(so_sqlite *connection)
+{
+    so_sqlite_handler_forget(&connection->port);
+    for (int i = 0; i < SO_STATEMENT_COUNT; i++)
+        sqlite3_finalize(connection->statements[i]);
+    for (int i = 0; i < SO_CONTROL_COUNT; i++)
+        sqlite3_finalize(connection->controls[i]);
+    so_session_free(&connection->session);
+    sqlite3_free(connection);
+}

@@ -1,0 +1,103 @@
+/*
+ * The SQLite port: what belongs to one connection.
+ */
+#ifndef SO_SQLITE_H
+#define SO_SQLITE_H
+
+#include "so_engine.h"
+
+#include <sqlite3ext.h>
+
+/* The statements that begin, end and wait; prepared once like the catalog's. */
+typedef enum so_control
+{
+    SO_CONTROL_BEGIN_WRITE,
+    SO_CONTROL_BEGIN_READ,
+    SO_CONTROL_COMMIT,
+    SO_CONTROL_ROLLBACK,
+    SO_CONTROL_WORK,
+    SO_CONTROL_WORK_UNDO,
+    SO_CONTROL_WORK_RELEASE,
+    SO_CONTROL_MARK,
+    SO_CONTROL_MARK_UNDO,
+    SO_CONTROL_MARK_RELEASE,
+    SO_CONTROL_LOCK,
+    SO_CONTROL_DATA_VERSION,
+    SO_CONTROL_COUNT
+} so_control;
+
+/* How the piece of work that is open was begun. */
+typedef enum so_piece
+{
+    SO_PIECE_NONE,
+    SO_PIECE_TRANSACTION,
+    SO_PIECE_SAVEPOINT,
+    SO_PIECE_NOTHING /* reading under a statement of the caller that writes */
+} so_piece;
+
+typedef struct so_handler so_handler;
+
+typedef struct so_sqlite
+{
+    so_port port;
+    so_session session;
+    sqlite3 *db;
+    sqlite3_stmt *statements[SO_STATEMENT_COUNT];
+    sqlite3_stmt *controls[SO_CONTROL_COUNT];
+    so_handler *handlers;
+    so_piece piece;
+    int64_t data_version; /* as of the last wait, -1: never waited */
+} so_sqlite;
+
+/* Made when the extension is loaded, freed when the connection closes; `connection` comes and goes in between. */
+typedef struct so_registration
+{
+    sqlite3 *db;
+    so_sqlite *connection;
+    int references;
+} so_registration;
+
+/* A function of the product on this connection. */
+typedef struct so_binding
+{
+    so_registration *registration;
+    const so_function *function;
+} so_binding;
+
+so_sqlite *so_sqlite_open(sqlite3 *db);
+void so_sqlite_close(so_sqlite *connection);
+
+/* The connection of a registration, made at its first use; NULL without memory or if SQLite refuses. */
+so_sqlite *so_sqlite_connection(so_registration *registration);
+
+/* The error that SQLite just reported, as the engine keeps it. */
+so_code so_sqlite_error(so_sqlite *connection, int rc);
+
+/* Prepared at first use. */
+so_code so_sqlite_control(so_sqlite *connection, so_control control);
+
+/* Handlers (handler.c). */
+so_code so_sqlite_handler_check(so_port *port, so_str text);
+so_code so_sqlite_handler_pure(so_port *port, so_operation *operation, bool *pure);
+so_code so_sqlite_handler_run(so_port *port, so_operation *operation, so_turn *turn, so_handler_end *end);
+void so_sqlite_handler_forget(so_port *port);
+
+/* Values (values.c). */
+so_value so_sqlite_value(sqlite3_value *value);
+void so_sqlite_bind(sqlite3_stmt *statement, int index, const so_value *value);
+void so_sqlite_result(sqlite3_context *context, const so_value *value);
+
+/* Calls a function for SQL and puts its answer or its error into `context` / into *message (sqlite3_malloc'ed). */
+int so_sqlite_call(so_binding *binding, sqlite3_value **values, int count, so_value *result, char **message);
+
+/* Registration of functions and tables (functions.c, rows.c, table.c). */
+int so_sqlite_register_functions(so_registration *registration);
+int so_sqlite_register_rows(so_registration *registration);
+int so_sqlite_register_tables(so_registration *registration);
+
+so_registration *so_registration_hold(so_registration *registration);
+void so_registration_drop(void *registration);
+so_binding *so_binding_new(so_registration *registration, const so_function *function);
+void so_binding_free(void *binding);
+
+#endif
