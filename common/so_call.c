@@ -12,8 +12,7 @@
 
 enum
 {
-    SO_CALL_DRAINS = 100,  /* messages that one call runs before its own turn, at most */
-    SO_CALL_POLL_MS = 1
+    SO_CALL_DRAINS = 100 /* messages that one call runs before its own turn, at most */
 };
 
 typedef struct so_call_options
@@ -172,19 +171,26 @@ static so_code so_call_work(so_session *s, const so_value *args, so_message *mes
 /* Waits, without any lock, until nobody holds the actor's head. SO_TIMEOUT. */
 static so_code so_call_wait(so_session *s, const so_message *message, int64_t deadline)
 {
-    for (;;)
+    for (int64_t head = 0;;)
     {
         so_actor actor;
         so_newest newest;
+        so_waiting waiting = {.bell = SO_BELL_MESSAGE, .message = head};
+        s->port->methods->arm(s->port, &waiting);
         so_code code = s->port->methods->look(s->port, message->type, message->key, &actor, &newest);
         if (code != SO_OK)
             return code;
-        if (actor.slot.kind != SO_SLOT_CLAIMED || actor.slot.expires_ms <= so_now_ms(s))
+        int64_t left = deadline - s->port->methods->ticks_ms(s->port);
+        int64_t lease = actor.slot.expires_ms - so_now_ms(s);
+        if (actor.slot.kind != SO_SLOT_CLAIMED || lease <= 0)
             return SO_OK;
-        if (s->port->methods->ticks_ms(s->port) >= deadline)
+        if (left <= 0)
             return so_error_set(&s->err, SO_TIMEOUT, "Raise timeout_ms, or use so_send.",
                                 "a worker still holds message %lld of this actor", (long long)actor.slot.head);
-        code = s->port->methods->wait(s->port, SO_CALL_POLL_MS);
+        /* The bell was armed for this head only from the second round on. */
+        if (head == actor.slot.head)
+            code = s->port->methods->wait(s->port, &waiting, left < lease ? left : lease);
+        head = actor.slot.head;
         if (code != SO_OK)
             return code;
     }

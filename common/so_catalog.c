@@ -33,14 +33,14 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
                   "LEFT JOIN main.solidobj_actor a ON a.type = ?1 AND a.key = ?2 "
                   "LEFT JOIN main.solidobj_queue q ON q.type = ?1 AND q.key = ?2 "
                   "LEFT JOIN main.solidobj_claim c ON c.type = ?1 AND c.key = ?2"),
-    /* stamp, max_mailbox, type, key, operation, created_ms, due_ms, max_attempts, keep, args */
+    /* stamp, max_mailbox, type, key, operation, created_ms, due_ms, max_attempts, keep, args, max_inbox */
     [SO_STMT_APPEND] =
         SO_SQLITE("INSERT INTO main.solidobj_message"
                   "(id, inbox, stamp, status, type, key, operation, created_ms, due_ms, max_attempts, keep, args) "
                   "SELECT id + 1, inbox, stamp, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 "
                   "FROM main.solidobj_message "
                   "WHERE id = (SELECT max(id) FROM main.solidobj_message) AND stamp = ?1 "
-                  "AND ?2 >= id - inbox + 3 + coalesce("
+                  "AND id - inbox < ?11 AND ?2 >= id - inbox + 3 + coalesce("
                   "(SELECT max(id) FROM main.solidobj_mail WHERE type = ?3 AND key = ?4) - "
                   "(SELECT min(id) FROM main.solidobj_mail WHERE type = ?3 AND key = ?4) + 1, 0)"),
     /* id, inbox, stamp, status, type, key, operation, created_ms, keep, attempts, finished_ms, incarnation, turn, revision,
@@ -118,8 +118,17 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
                   "+ (SELECT count(*) FROM main.solidobj_message "
                   "WHERE id >= (SELECT inbox FROM main.solidobj_message ORDER BY id DESC LIMIT 1) "
                   "AND status = 1 AND type = ?1 AND key = ?2)"),
-    /* from, limit -> id, type, key, operation, due_ms, max_attempts */
-    [SO_STMT_INBOX] = SO_SQLITE("SELECT id, type, key, operation, due_ms, max_attempts FROM main.solidobj_message "
+    /* id, error: an attempt of a message that was nobody's head, or is one in the queue */
+    [SO_STMT_MESSAGE_CHARGE] = SO_SQLITE("UPDATE main.solidobj_message "
+                                         "SET attempts = coalesce(attempts, 0) + 1, error = ?2 "
+                                         "WHERE id = ?1 AND status = 1"),
+    [SO_STMT_QUEUE_CHARGE] = SO_SQLITE("UPDATE main.solidobj_queue SET attempts = attempts + 1, error = ?2 "
+                                       "WHERE head = ?1 "
+                                       "AND type = (SELECT m.type FROM main.solidobj_message m WHERE m.id = ?1) "
+                                       "AND key = (SELECT m.key FROM main.solidobj_message m WHERE m.id = ?1)"),
+    /* from, limit -> id, type, key, operation, due_ms, max_attempts, attempts */
+    [SO_STMT_INBOX] = SO_SQLITE("SELECT id, type, key, operation, due_ms, max_attempts, attempts "
+                                "FROM main.solidobj_message "
                                 "WHERE id >= ?1 AND status = 1 ORDER BY id LIMIT ?2"),
     /* from, type, key, now -> 1 if a message of this actor is there and due */
     [SO_STMT_INBOX_HAS] = SO_SQLITE("SELECT 1 FROM main.solidobj_message "
@@ -127,15 +136,15 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
                                     "AND (due_ms IS NULL OR due_ms <= ?4) LIMIT 1"),
     /* newest id, inbox */
     [SO_STMT_INBOX_SET] = SO_SQLITE("UPDATE main.solidobj_message SET inbox = ?2 WHERE id = ?1"),
-    /* type, key -> id, operation, max_attempts */
-    [SO_STMT_MAIL_FIRST] = SO_SQLITE("SELECT l.id, m.operation, m.max_attempts "
+    /* type, key -> id, operation, max_attempts, attempts */
+    [SO_STMT_MAIL_FIRST] = SO_SQLITE("SELECT l.id, m.operation, m.max_attempts, m.attempts "
                                      "FROM main.solidobj_mail l JOIN main.solidobj_message m ON m.id = l.id "
                                      "WHERE l.type = ?1 AND l.key = ?2 ORDER BY l.id LIMIT 1"),
     /* type, key, id */
     [SO_STMT_MAIL_INSERT] = SO_SQLITE("INSERT INTO main.solidobj_mail(type, key, id) VALUES(?1, ?2, ?3)"),
     [SO_STMT_MAIL_DELETE] = SO_SQLITE("DELETE FROM main.solidobj_mail WHERE type = ?1 AND key = ?2 AND id = ?3"),
     /* now, limit -> as INBOX */
-    [SO_STMT_LATER_DUE] = SO_SQLITE("SELECT m.id, m.type, m.key, m.operation, m.due_ms, m.max_attempts "
+    [SO_STMT_LATER_DUE] = SO_SQLITE("SELECT m.id, m.type, m.key, m.operation, m.due_ms, m.max_attempts, m.attempts "
                                     "FROM main.solidobj_later l JOIN main.solidobj_message m ON m.id = l.id "
                                     "WHERE l.due_ms <= ?1 ORDER BY l.due_ms, l.id LIMIT ?2"),
     /* due_ms, id */
@@ -165,12 +174,10 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     /* now, limit -> type, key */
     [SO_STMT_QUEUE_DUE] = SO_SQLITE("SELECT type, key FROM main.solidobj_queue "
                                     "WHERE lane = 3 AND rank <= ?1 ORDER BY rank LIMIT ?2"),
-    /* -> type, 0 for each type with something to run or to claim */
-    [SO_STMT_QUEUE_LANES] = SO_SQLITE("SELECT t.type, 0 FROM main.solidobj_type t WHERE "
-                                      "EXISTS (SELECT 1 FROM main.solidobj_queue q "
-                                      "WHERE q.lane = 1 AND q.lane <> 3 AND q.type = t.type) OR "
-                                      "EXISTS (SELECT 1 FROM main.solidobj_queue q "
-                                      "WHERE q.lane = 2 AND q.lane <> 3 AND q.type = t.type)"),
+    /* lane -> type, 0 for each type with something in it */
+    [SO_STMT_QUEUE_LANE] = SO_SQLITE("SELECT t.type, 0 FROM main.solidobj_type t WHERE "
+                                     "EXISTS (SELECT 1 FROM main.solidobj_queue q "
+                                     "WHERE q.lane = ?1 AND q.lane <> 3 AND q.type = t.type)"),
     /* -> type, rank; the first ones */
     [SO_STMT_QUEUE_TIMES] = SO_SQLITE("SELECT type, rank FROM main.solidobj_queue "
                                       "WHERE lane = 3 ORDER BY rank LIMIT 1000"),

@@ -43,6 +43,8 @@ typedef enum so_statement
     SO_STMT_MEMBER_DELETE,
     /* the mailbox */
     SO_STMT_MESSAGE,
+    SO_STMT_MESSAGE_CHARGE,
+    SO_STMT_QUEUE_CHARGE,
     SO_STMT_MAILBOX_COUNT,
     SO_STMT_INBOX,
     SO_STMT_INBOX_HAS,
@@ -60,7 +62,7 @@ typedef enum so_statement
     SO_STMT_QUEUE_DELETE,
     SO_STMT_QUEUE_ANY_DUE,
     SO_STMT_QUEUE_DUE,
-    SO_STMT_QUEUE_LANES,
+    SO_STMT_QUEUE_LANE,
     SO_STMT_QUEUE_TIMES,
     SO_STMT_CLAIM_SET,
     SO_STMT_CLAIM_DELETE,

@@ -142,6 +142,7 @@ static so_code so_claim_work(so_session *s, so_str worker, const so_claim_option
                     .total = options->max * options->batch,
                     .lease_ms = options->lease_ms,
                     .worker = worker,
+                    .stores = true,
                     .now_ms = so_now_ms(s)};
     if (code == SO_OK)
         code = so_mailbox_take(s, &take, taken, &count);
@@ -162,18 +163,25 @@ so_code so_fn_claim(so_session *s, const so_value *args, int count, so_value *re
         code = so_error_set(&s->err, SO_INSIDE_TRANSACTION,
                             "Use the scalar form, SELECT so_claim(…), outside a transaction, or wait_ms 0.",
                             "so_claim cannot wait while a transaction or a read cursor is open");
+    if (code == SO_OK)
+        code = s->port->methods->writable(s->port);
     if (code != SO_OK)
         return code;
     int64_t deadline = s->port->methods->ticks_ms(s->port) + options.wait_ms;
+    const so_waiting waiting = {.bell = SO_BELL_EXTERNAL, .picky = options.types.p != NULL || options.operations.p != NULL};
     for (;;)
     {
+        s->port->methods->arm(s->port, &waiting);
         so_buffer rows;
         s->arena = &s->turn_arena;
         so_arena_reset(s->arena);
         so_buffer_init(&rows, s->arena);
         so_buffer_add_char(&rows, '[');
-        code = so_work_begin(s);
-        if (code == SO_OK)
+        int64_t due_in_ms;
+        code = so_due_look(s, SO_LANE_EXTERNAL, options.types, &due_in_ms);
+        if (code == SO_OK && due_in_ms == 0)
+            code = so_worker_begin(s);
+        if (code == SO_OK && due_in_ms == 0)
             code = so_work_end(s, so_claim_work(s, worker, &options, &rows));
         bool empty = rows.n == 1;
         so_buffer_add_char(&rows, ']');
@@ -182,14 +190,21 @@ so_code so_fn_claim(so_session *s, const so_value *args, int count, so_value *re
         if (code == SO_OK && result->s.p == NULL)
             code = so_error_nomem(&s->err);
         if (code == SO_OK && empty && left > 0)
-            code = so_wait_for_work(s, options.types, left);
+            code = so_wait_for_work(s, &waiting, due_in_ms, left);
         s->arena = &s->call_arena;
         if (code != SO_OK || !empty || left <= 0)
             return code;
     }
 }
 
-/* "MESSAGE.NONCE" */
+static so_code so_claim_lost(so_session *s)
+{
+    return so_error_set(&s->err, SO_LOST_CLAIM,
+                        "The lease ran out, the actor was destroyed, or the message was settled or is not the first of its claim; nothing was changed.",
+                        "this is not the current claim of the actor's first unfinished message");
+}
+
+/* "MESSAGE.NONCE"; any other text is a claim that nobody holds. */
 static so_code so_claim_parse(so_session *s, const so_value *value, int64_t *id, int64_t *nonce)
 {
     char text[48];
@@ -206,15 +221,10 @@ static so_code so_claim_parse(so_session *s, const so_value *value, int64_t *id,
                 return SO_OK;
         }
     }
+    if (value->type == SO_TEXT)
+        return so_claim_lost(s);
     return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Pass the text that so_claim gave in the column claim.",
-                        "this is not a claim");
-}
-
-static so_code so_claim_lost(so_session *s)
-{
-    return so_error_set(&s->err, SO_LOST_CLAIM,
-                        "The lease ran out, the actor was destroyed, or the message was settled or is not the first of its claim; nothing was changed.",
-                        "this is not the current claim of the actor's first unfinished message");
+                        "a claim is a text");
 }
 
 /* What a settling call works on. */
@@ -278,8 +288,13 @@ so_code so_claim_advance(so_session *s, int64_t type, so_str key, so_slot *slot)
     so_code code = so_json_to_value(s->arena, element, &id, &s->err);
     if (code != SO_OK)
         return code;
+    so_message next;
+    bool found;
+    code = so_message_read(s, id.i, &next, &found);
+    if (code != SO_OK)
+        return code;
     slot->head = id.i;
-    slot->attempts = 1;
+    slot->attempts = 1 + (found ? next.attempts : 0);
     slot->error = (so_str){0};
     /* What is left of "[1,2,3]" after its first element. */
     const char *rest = element.p + element.n;

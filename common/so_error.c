@@ -12,37 +12,65 @@ typedef struct code_entry
 {
     const char *name;
     const char *sqlstate;
+    const char *hint; /* where whoever reports the error has none of its own */
 } code_entry;
 
 /* SQLSTATEs are part of the interface: a new code takes the next number, an old one keeps its own. */
 static const code_entry codes[SO_CODE_COUNT] = {
-    [SO_OK] = {"SO_OK", NULL},
-    [SO_NOT_INSTALLED] = {"SO_NOT_INSTALLED", "SO001"},
-    [SO_UNKNOWN_TYPE] = {"SO_UNKNOWN_TYPE", "SO002"},
-    [SO_UNKNOWN_OPERATION] = {"SO_UNKNOWN_OPERATION", "SO003"},
-    [SO_UNKNOWN_MESSAGE] = {"SO_UNKNOWN_MESSAGE", "SO004"},
-    [SO_INVALID_NAME] = {"SO_INVALID_NAME", "SO005"},
-    [SO_INVALID_JSON] = {"SO_INVALID_JSON", "SO006"},
-    [SO_INVALID_ARGUMENT] = {"SO_INVALID_ARGUMENT", "SO007"},
-    [SO_TOO_LARGE] = {"SO_TOO_LARGE", "SO008"},
-    [SO_MAILBOX_FULL] = {"SO_MAILBOX_FULL", "SO009"},
-    [SO_IDEMPOTENCY_CONFLICT] = {"SO_IDEMPOTENCY_CONFLICT", "SO010"},
-    [SO_REJECTED] = {"SO_REJECTED", "SO011"},
-    [SO_FAILED] = {"SO_FAILED", "SO012"},
-    [SO_BLOCKED] = {"SO_BLOCKED", "SO013"},
-    [SO_TIMEOUT] = {"SO_TIMEOUT", "SO014"},
-    [SO_LOST_CLAIM] = {"SO_LOST_CLAIM", "SO015"},
-    [SO_DESTROYED] = {"SO_DESTROYED", "SO016"},
-    [SO_INSIDE_TRANSACTION] = {"SO_INSIDE_TRANSACTION", "SO017"},
-    [SO_INSIDE_STATEMENT] = {"SO_INSIDE_STATEMENT", "SO018"},
-    [SO_IN_TURN] = {"SO_IN_TURN", "SO019"},
-    [SO_NOT_IN_TURN] = {"SO_NOT_IN_TURN", "SO020"},
-    [SO_QUERY_CHANGED_STATE] = {"SO_QUERY_CHANGED_STATE", "SO021"},
-    [SO_FORBIDDEN] = {"SO_FORBIDDEN", "SO022"},
-    [SO_VERSION] = {"SO_VERSION", "SO023"},
-    [SO_ENGINE] = {"SO_ENGINE", NULL},
-    [SO_NOMEM] = {"SO_NOMEM", NULL},
-    [SO_CAUTION] = {"SO_CAUTION", NULL},
+    [SO_OK] = {"SO_OK", NULL,
+        NULL},
+    [SO_NOT_INSTALLED] = {"SO_NOT_INSTALLED", "SO001",
+        "Run SELECT so_install() once."},
+    [SO_UNKNOWN_TYPE] = {"SO_UNKNOWN_TYPE", "SO002",
+        "Define it with so_define_actor."},
+    [SO_UNKNOWN_OPERATION] = {"SO_UNKNOWN_OPERATION", "SO003",
+        "Define it with so_define_operation."},
+    [SO_UNKNOWN_MESSAGE] = {"SO_UNKNOWN_MESSAGE", "SO004",
+        "It was pruned, or destroyed with its actor, or never sent."},
+    [SO_INVALID_NAME] = {"SO_INVALID_NAME", "SO005",
+        "A name has letters, digits and _ . : -, a key any text; see the limits in the SQL reference."},
+    [SO_INVALID_JSON] = {"SO_INVALID_JSON", "SO006",
+        "JSON is strict RFC 8259: quoted names, no duplicates, no U+0000, integers within 64 bits, at most 100 levels."},
+    [SO_INVALID_ARGUMENT] = {"SO_INVALID_ARGUMENT", "SO007",
+        "See the function in the SQL reference."},
+    [SO_TOO_LARGE] = {"SO_TOO_LARGE", "SO008",
+        "Send less, or raise the limit in so_define_actor."},
+    [SO_MAILBOX_FULL] = {"SO_MAILBOX_FULL", "SO009",
+        "Wait until a worker has caught up, or raise max_mailbox of the type."},
+    [SO_IDEMPOTENCY_CONFLICT] = {"SO_IDEMPOTENCY_CONFLICT", "SO010",
+        "Use a new key for a new message."},
+    [SO_REJECTED] = {"SO_REJECTED", "SO011",
+        "The actor refused, and nothing was changed."},
+    [SO_FAILED] = {"SO_FAILED", "SO012",
+        "Correct the cause that the message names, and try again."},
+    [SO_BLOCKED] = {"SO_BLOCKED", "SO013",
+        "Try again later, or use so_send."},
+    [SO_TIMEOUT] = {"SO_TIMEOUT", "SO014",
+        "Ask again with so_wait or so_result."},
+    [SO_LOST_CLAIM] = {"SO_LOST_CLAIM", "SO015",
+        "Claim again; nothing was changed."},
+    [SO_DESTROYED] = {"SO_DESTROYED", "SO016",
+        "The actor was destroyed; a later message starts a new one."},
+    [SO_INSIDE_TRANSACTION] = {"SO_INSIDE_TRANSACTION", "SO017",
+        "Call it in a SELECT of its own, outside a transaction."},
+    [SO_INSIDE_STATEMENT] = {"SO_INSIDE_STATEMENT", "SO018",
+        "Call it in a SELECT of its own."},
+    [SO_IN_TURN] = {"SO_IN_TURN", "SO019",
+        "Send a message with so_tell instead."},
+    [SO_NOT_IN_TURN] = {"SO_NOT_IN_TURN", "SO020",
+        "Call it in the SQL of a handler."},
+    [SO_QUERY_CHANGED_STATE] = {"SO_QUERY_CHANGED_STATE", "SO021",
+        "Define the operation without \"query\" to change something."},
+    [SO_FORBIDDEN] = {"SO_FORBIDDEN", "SO022",
+        "Ask the owner of the installation."},
+    [SO_VERSION] = {"SO_VERSION", "SO023",
+        "Load a newer solidobj library."},
+    [SO_ENGINE] = {"SO_ENGINE", NULL,
+        NULL},
+    [SO_NOMEM] = {"SO_NOMEM", NULL,
+        NULL},
+    [SO_CAUTION] = {"SO_CAUTION", NULL,
+        NULL},
 };
 
 const char *so_code_name(so_code code) { return codes[code].name; }
@@ -138,6 +166,8 @@ so_code so_error_set(so_error *err, so_code code, const char *hint, const char *
     err->code = code;
     err->engine_code = 0;
     copy_storable(err->message, sizeof err->message, raw, bytes, 0);
+    if (hint == NULL)
+        hint = codes[code].hint;
     if (hint == NULL)
         err->hint[0] = '\0';
     else

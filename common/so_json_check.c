@@ -125,6 +125,9 @@ static so_code jansson_check(so_arena *arena, so_str text, const char *what, so_
         return so_error_nomem(err);
     if (valid)
         return SO_OK;
+    /* The library's words for this one speak of its own flags. */
+    if (strstr(error.text, "\\u0000") != NULL)
+        snprintf(error.text, sizeof error.text, "an escaped U+0000 is not allowed");
     return so_error_set(err, SO_INVALID_JSON, NULL, "%s is not valid JSON: %s (line %d, column %d)", what,
                         error.text, error.line, error.column);
 }

@@ -24,8 +24,27 @@ static so_str so_slot_class(const so_slot *slot)
     return slot->lane == SO_LANE_EXTERNAL || slot->lane == SO_LANE_STUCK ? slot->operation : SO_STR("");
 }
 
+void so_lane_ring(so_session *s, so_lane lane)
+{
+    const so_port_methods *port = s->port->methods;
+    if (lane == SO_LANE_RUN)
+        port->ring(s->port, SO_BELL_RUN, 0, false);
+    else if (lane == SO_LANE_EXTERNAL)
+        port->ring(s->port, SO_BELL_EXTERNAL, 0, false);
+    else if (lane == SO_LANE_TIMED)
+    {
+        /* Everybody's next due time may have changed. */
+        port->ring(s->port, SO_BELL_RUN, 0, true);
+        port->ring(s->port, SO_BELL_EXTERNAL, 0, true);
+    }
+}
+
 so_code so_slot_store(so_session *s, int64_t type, so_str key, const so_slot *before, const so_slot *after)
 {
+    if (after->kind == SO_SLOT_QUEUED)
+        so_lane_ring(s, after->lane);
+    if (before->kind == SO_SLOT_CLAIMED && after->kind != SO_SLOT_CLAIMED)
+        s->port->methods->ring(s->port, SO_BELL_MESSAGE, before->head, true);
     so_value actor[] = {SO_VALUE_INT(type), SO_VALUE_STR(key)};
     so_code code = SO_OK;
     if (before->kind != after->kind && before->kind != SO_SLOT_NONE)
@@ -66,10 +85,10 @@ so_code so_slot_rank(so_session *s, int64_t type, so_slot *slot)
     return SO_OK;
 }
 
-so_code so_slot_queue(so_session *s, int64_t type, so_slot *slot, int64_t head, so_str operation)
+so_code so_slot_queue(so_session *s, int64_t type, so_slot *slot, int64_t head, so_str operation, int64_t attempts)
 {
     const so_type *definition = so_type_by_id(s, type);
-    *slot = (so_slot){.kind = SO_SLOT_QUEUED, .head = head, .operation = operation};
+    *slot = (so_slot){.kind = SO_SLOT_QUEUED, .head = head, .operation = operation, .attempts = attempts};
     slot->lane = so_lane_of(definition == NULL ? NULL : so_operation_by_name(definition, operation));
     return so_slot_rank(s, type, slot);
 }
@@ -77,7 +96,7 @@ so_code so_slot_queue(so_session *s, int64_t type, so_slot *slot, int64_t head, 
 so_code so_slot_next(so_session *s, int64_t type, so_str key, so_slot *slot)
 {
     so_value params[] = {SO_VALUE_INT(type), SO_VALUE_STR(key)};
-    so_value columns[2];
+    so_value columns[4];
     bool found;
     so_code code = so_db_row(s, SO_STMT_MAIL_FIRST, params, columns, &found);
     if (code != SO_OK)
@@ -89,7 +108,7 @@ so_code so_slot_next(so_session *s, int64_t type, so_str key, so_slot *slot)
     }
     so_value mail[] = {params[0], params[1], columns[0]};
     code = so_db_change(s, SO_STMT_MAIL_DELETE, mail);
-    return code == SO_OK ? so_slot_queue(s, type, slot, columns[0].i, columns[1].s) : code;
+    return code == SO_OK ? so_slot_queue(s, type, slot, columns[0].i, columns[1].s, columns[3].i) : code;
 }
 
 so_code so_mail_add(so_session *s, int64_t type, so_str key, int64_t id)
@@ -126,28 +145,32 @@ static so_code so_slot_read(so_session *s, int64_t type, so_str key, so_slot *sl
     return code;
 }
 
-so_code so_mailbox_join(so_session *s, int64_t type, so_str key, int64_t id, so_str operation)
+so_code so_mailbox_join(so_session *s, const so_arrival *arrival)
 {
     so_slot before;
     so_slot after;
-    so_code code = so_slot_read(s, type, key, &before);
+    so_code code = so_slot_read(s, arrival->type, arrival->key, &before);
     if (code != SO_OK)
         return code;
-    bool overtakes = before.kind == SO_SLOT_QUEUED && before.attempts == 0 && id < before.head;
+    bool overtakes = before.kind == SO_SLOT_QUEUED && before.attempts == 0 && arrival->id < before.head;
     if (before.kind != SO_SLOT_NONE && !overtakes)
-        return so_mail_add(s, type, key, id);
+        return so_mail_add(s, arrival->type, arrival->key, arrival->id);
     if (overtakes)
-        code = so_mail_add(s, type, key, before.head);
+        code = so_mail_add(s, arrival->type, arrival->key, before.head);
     if (code == SO_OK)
-        code = so_slot_queue(s, type, &after, id, operation);
-    return code == SO_OK ? so_slot_store(s, type, key, &before, &after) : code;
+        code = so_slot_queue(s, arrival->type, &after, arrival->id, arrival->operation, arrival->attempts);
+    return code == SO_OK ? so_slot_store(s, arrival->type, arrival->key, &before, &after) : code;
 }
 
 static so_code so_arrival_add(so_session *s, void *context, const so_value *columns)
 {
     so_arrivals *arrivals = context;
     so_arrival *row = &arrivals->rows[arrivals->count++];
-    *row = (so_arrival){.id = columns[0].i, .type = columns[1].i, .due_ms = columns[4].i, .max_attempts = columns[5].i};
+    *row = (so_arrival){.id = columns[0].i,
+                        .type = columns[1].i,
+                        .due_ms = columns[4].i,
+                        .max_attempts = columns[5].i,
+                        .attempts = columns[6].i};
     row->key = so_arena_copy_str(s->arena, columns[2].s);
     row->operation = so_arena_copy_str(s->arena, columns[3].s);
     return row->key.p == NULL || row->operation.p == NULL ? so_error_nomem(&s->err) : SO_OK;
@@ -182,7 +205,7 @@ static so_code so_arrival_sort(so_session *s, const so_arrival *arrival, int64_t
     if (arrival->due_ms > now_ms)
         return so_later_add(s, arrival->due_ms, arrival->id);
     int64_t inbox = s->newest.inbox;
-    so_code code = so_mailbox_join(s, arrival->type, arrival->key, arrival->id, arrival->operation);
+    so_code code = so_mailbox_join(s, arrival);
     s->newest.inbox = inbox;
     return code;
 }
@@ -256,6 +279,26 @@ static so_code so_slots_bring(so_session *s, so_statement statement, int64_t now
     for (size_t i = 0; code == SO_OK && i < wakings->count; i++)
         code = so_visit_wake(s, wakings->types[i], wakings->keys[i], now_ms);
     return code;
+}
+
+so_code so_worker_begin(so_session *s)
+{
+    for (;;)
+    {
+        so_code code = so_work_begin(s);
+        int64_t noted = code == SO_OK ? s->port->methods->noted(s->port) : 0;
+        if (code != SO_OK || noted == 0)
+            return code;
+        so_value params[] = {SO_VALUE_INT(noted), SO_VALUE_STR(SO_STR("the process that ran it died"))};
+        code = so_db_change(s, SO_STMT_MESSAGE_CHARGE, params);
+        if (code == SO_OK)
+            code = so_db_change(s, SO_STMT_QUEUE_CHARGE, params);
+        if (code == SO_OK)
+            s->port->methods->note(s->port, 0);
+        code = so_work_end(s, code);
+        if (code != SO_OK)
+            return code;
+    }
 }
 
 so_code so_mailbox_due(so_session *s, int64_t now_ms)

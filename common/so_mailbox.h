@@ -13,11 +13,14 @@
 /* The lane of a message whose operation is `operation` (NULL: missing). */
 so_lane so_lane_of(const so_operation *operation);
 
+/* Tells sleeping workers that there may be something for them. */
+void so_lane_ring(so_session *s, so_lane lane);
+
 /* Writes a slot over what is stored as `before`. */
 so_code so_slot_store(so_session *s, int64_t type, so_str key, const so_slot *before, const so_slot *after);
 
-/* Makes `slot` QUEUED with this head, not attempted yet, at the back of its lane. */
-so_code so_slot_queue(so_session *s, int64_t type, so_slot *slot, int64_t head, so_str operation);
+/* Makes `slot` QUEUED with this head at the back of its lane. */
+so_code so_slot_queue(so_session *s, int64_t type, so_slot *slot, int64_t head, so_str operation, int64_t attempts);
 
 /* Sends a QUEUED slot to the back of its lane. */
 so_code so_slot_rank(so_session *s, int64_t type, so_slot *slot);
@@ -37,6 +40,7 @@ typedef struct so_arrival
     so_str operation;
     int64_t due_ms;
     int64_t max_attempts;
+    int64_t attempts; /* that were charged to it before */
 } so_arrival;
 
 enum
@@ -59,10 +63,16 @@ so_code so_mail_add(so_session *s, int64_t type, so_str key, int64_t id);
 so_code so_later_add(so_session *s, int64_t due_ms, int64_t id);
 
 /* A ready message joins an actor's slot (which is stored at once). */
-so_code so_mailbox_join(so_session *s, int64_t type, so_str key, int64_t id, so_str operation);
+so_code so_mailbox_join(so_session *s, const so_arrival *arrival);
 
 /* Sorts up to `limit` messages of the inbox. */
 so_code so_mailbox_sort(so_session *s, int64_t now_ms, int64_t limit);
+
+/*
+ * Begins a worker's piece of work. If a process died in a turn, that attempt is charged and committed first, so that a
+ * message that kills whoever runs it ends as a dead letter.
+ */
+so_code so_worker_begin(so_session *s);
 
 /* Brings what became due: delayed messages join, retries become ready, leases that ran out end. Bounded per call. */
 so_code so_mailbox_due(so_session *s, int64_t now_ms);
@@ -85,6 +95,7 @@ typedef struct so_take
     int64_t lease_ms;  /* 0: the type's */
     so_str worker;
     bool careful;      /* a message that may be what killed its worker, or that has one attempt left, is taken alone */
+    bool stores;       /* the claims are stored; else they are run and settled in this piece of work */
     int64_t now_ms;
 } so_take;
 
@@ -97,6 +108,8 @@ typedef struct so_taken
     int64_t count;  /* messages in it */
     bool mailed;    /* some wait behind it in the mail */
     so_buffer more;
+    so_actor actor; /* as it was looked up, if `looked` */
+    bool looked;
 } so_taken;
 
 /*
@@ -105,8 +118,8 @@ typedef struct so_taken
  */
 so_code so_mailbox_take(so_session *s, const so_take *take, so_taken *taken, size_t *count);
 
-/* Whether something could be taken now: 0, else in how many milliseconds, -1: nothing waits. Reads only. */
-so_code so_mailbox_next_due(so_session *s, so_str types, int64_t now_ms, int64_t *due_in_ms);
+/* Whether something could be taken from `lane` (0: from any) now: 0, else in how many milliseconds, -1: nothing waits. Reads only. */
+so_code so_mailbox_next_due(so_session *s, int lane, so_str types, int64_t now_ms, int64_t *due_in_ms);
 
 /* True if `name` is in a compact JSON array of plain names (p NULL: every name is). */
 bool so_name_in(so_session *s, so_str names, so_str name);

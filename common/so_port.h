@@ -50,7 +50,7 @@ typedef struct so_message
     int64_t due_ms;       /* 0: at once */
     int64_t max_attempts; /* 0: as the operation or the type says */
     bool keep;            /* keep the result whatever the type's history says */
-    int64_t attempts;     /* of a finished message; an unfinished head's are in its slot */
+    int64_t attempts;     /* an unfinished head's are in its slot, these were charged before it was one */
     int64_t finished_ms;
     int64_t incarnation; /* 0: of none */
     int64_t turn;
@@ -127,6 +127,21 @@ typedef enum so_handler_end
     SO_HANDLER_FAILED /* a statement failed for a reason of its own: the message is in session->err */
 } so_handler_end;
 
+/* What can be waited for. */
+typedef enum so_bell
+{
+    SO_BELL_RUN,      /* work for handlers in the database */
+    SO_BELL_EXTERNAL, /* work for external workers */
+    SO_BELL_MESSAGE   /* the end of a message, or of its claim; several messages may share a bell */
+} so_bell;
+
+typedef struct so_waiting
+{
+    so_bell bell;
+    int64_t message; /* SO_BELL_MESSAGE */
+    bool picky;      /* this waiter does not take all work of the bell */
+} so_waiting;
+
 /* One row of an `each`; the texts live until it returns. Anything but SO_OK ends the walk and is its result. */
 typedef so_code (*so_row_fn)(so_session *session, void *context, const so_value *columns);
 
@@ -146,6 +161,9 @@ typedef struct so_port_methods
     so_code (*begin)(so_port *port, bool write);
     so_code (*end)(so_port *port, bool keep);
 
+    /* Whether a piece of work that writes could begin here, without beginning one: the error that it would meet. */
+    so_code (*writable)(so_port *port);
+
     /* A mark within a piece of work, for one turn: taken back by `undo`, forgotten by `release`. They do not nest. */
     so_code (*mark)(so_port *port);
     so_code (*undo)(so_port *port);
@@ -158,18 +176,43 @@ typedef struct so_port_methods
     int64_t (*ticks_ms)(so_port *port); /* a clock that only moves forward, for time-outs */
     int64_t (*random)(so_port *port);   /* 62 random bits, never 0 */
 
-    /* Sleeps for a while, at most `milliseconds`, less if there may be news. SO_ENGINE when interrupted. */
-    so_code (*wait)(so_port *port, int64_t milliseconds);
+    /*
+     * Waking up: arm, look, wait. `arm` notes how often a bell has rung; `wait` sleeps until it rings again, at most
+     * `milliseconds`, less if there may be news. `ring` takes effect when what was written becomes visible to others, and
+     * never fails. SO_ENGINE when interrupted.
+     */
+    void (*arm)(so_port *port, const so_waiting *waiting);
+    so_code (*wait)(so_port *port, const so_waiting *waiting, int64_t milliseconds);
+    void (*ring)(so_port *port, so_bell bell, int64_t message, bool everybody);
+
+    /* False only if nothing has rung for this message or a later one that shares its bell; true when in doubt. */
+    bool (*rung)(so_port *port, int64_t message);
+
+    /* A worker of SO_BELL_RUN that takes all work is about to look for it (and will until it sleeps in `wait`), or leaves. */
+    void (*awake)(so_port *port, bool awake);
+
+    /* Whether such a worker seems to be there, awake or asleep. */
+    bool (*attended)(so_port *port);
+
+    /*
+     * An attempt on record without a commit. A port that `keeps_notes` has a place that outlives this process: `note` says
+     * there which message's handler is about to start in this piece of work (0: none), and `noted`, in a piece of work that may write, gives
+     * what somebody noted who died, else 0. Without, claims are committed before they are run.
+     */
+    bool (*keeps_notes)(so_port *port);
+    void (*note)(so_port *port, int64_t message);
+    int64_t (*noted)(so_port *port);
 
     /* Reads an actor (which need not exist), its slot and the newest row in one step. With `type` 0 only the newest row. */
     so_code (*look)(so_port *port, int64_t type, so_str key, so_actor *actor, so_newest *newest);
 
     /*
      * Stores an unfinished message as one statement that is right in every scope, and gives its id. *stored is
-     * false, and nothing was written, if the newest row's stamp is not `stamp` or if the mailbox may hold `max_mailbox`
-     * messages already (judged cheaply, never too low).
+     * false, and nothing was written, if the newest row's stamp is not `stamp`, if the inbox holds `max_inbox` messages, or if
+     * the mailbox may hold `max_mailbox` messages already (judged cheaply, never too low).
      */
-    so_code (*append)(so_port *port, const so_message *message, int64_t stamp, int64_t max_mailbox, int64_t *id, bool *stored);
+    so_code (*append)(so_port *port, const so_message *message, int64_t stamp, int64_t max_inbox, int64_t max_mailbox,
+                      int64_t *id, bool *stored);
 
     /* Within a piece of work: stores a finished message that was never in the mailbox (newest->id + 1), or finishes a stored one. */
     so_code (*record)(so_port *port, const so_message *message, so_newest *newest);

@@ -111,8 +111,8 @@ static so_code so_standing_read(so_session *s, const so_message *message, so_sta
         snprintf(reason, size, "message %lld of the same actor comes first", (long long)slot->head);
     else
     {
-        standing->attempts = slot->kind == SO_SLOT_NONE ? 0 : slot->attempts;
-        standing->error = slot->kind == SO_SLOT_NONE ? (so_str){0} : slot->error;
+        standing->attempts = slot->kind == SO_SLOT_NONE ? message->attempts : slot->attempts;
+        standing->error = slot->kind == SO_SLOT_NONE ? message->error : slot->error;
         if (slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_TIMED)
         {
             standing->status = "retrying";
@@ -289,6 +289,7 @@ so_code so_fn_snapshot(so_session *s, const so_value *args, int count, so_value 
 
 typedef struct so_due_walk
 {
+    int lane; /* 0: any */
     so_str types;
     int64_t due_ms; /* the earliest so far */
 } so_due_walk;
@@ -318,8 +319,8 @@ static so_code so_due_inbox(so_session *s, so_due_walk *walk, int64_t now_ms)
             const so_type *type = so_type_by_id(s, row->type);
             so_actor actor;
             so_newest newest;
-            if (type == NULL || !so_name_in(s, walk->types, type->name) ||
-                so_lane_of(so_operation_by_name(type, row->operation)) == SO_LANE_STUCK)
+            so_lane lane = type == NULL ? SO_LANE_STUCK : so_lane_of(so_operation_by_name(type, row->operation));
+            if (lane == SO_LANE_STUCK || (walk->lane != 0 && walk->lane != (int)lane) || !so_name_in(s, walk->types, type->name))
                 continue;
             if (row->due_ms <= now_ms)
                 code = s->port->methods->look(s->port, row->type, row->key, &actor, &newest);
@@ -335,13 +336,19 @@ static so_code so_due_inbox(so_session *s, so_due_walk *walk, int64_t now_ms)
     return SO_OK;
 }
 
-so_code so_mailbox_next_due(so_session *s, so_str types, int64_t now_ms, int64_t *due_in_ms)
+so_code so_mailbox_next_due(so_session *s, int lane, so_str types, int64_t now_ms, int64_t *due_in_ms)
 {
-    so_due_walk walk = {.types = types, .due_ms = INT64_MAX};
+    so_due_walk walk = {.lane = lane, .types = types, .due_ms = INT64_MAX};
     so_code code = SO_OK;
-    static const so_statement waiting[] = {SO_STMT_QUEUE_LANES, SO_STMT_QUEUE_TIMES, SO_STMT_CLAIM_TIMES, SO_STMT_LATER_TIMES};
-    for (size_t i = 0; code == SO_OK && i < sizeof waiting / sizeof waiting[0] && walk.due_ms > now_ms; i++)
-        code = so_db_each(s, waiting[i], NULL, so_due_row, &walk);
+    static const so_statement times[] = {SO_STMT_QUEUE_TIMES, SO_STMT_CLAIM_TIMES, SO_STMT_LATER_TIMES};
+    for (int each = SO_LANE_RUN; code == SO_OK && each <= SO_LANE_EXTERNAL; each++)
+    {
+        so_value params[] = {SO_VALUE_INT(each)};
+        if (lane == 0 || lane == each)
+            code = so_db_each(s, SO_STMT_QUEUE_LANE, params, so_due_row, &walk);
+    }
+    for (size_t i = 0; code == SO_OK && i < sizeof times / sizeof times[0] && walk.due_ms > now_ms; i++)
+        code = so_db_each(s, times[i], NULL, so_due_row, &walk);
     if (code == SO_OK && walk.due_ms > now_ms)
         code = so_due_inbox(s, &walk, now_ms);
     *due_in_ms = walk.due_ms == INT64_MAX ? -1 : walk.due_ms <= now_ms ? 0 : walk.due_ms - now_ms;

@@ -1,8 +1,9 @@
 /*
  * Running turns inside the database. See so_run.h.
  *
- * A batch is claimed in one transaction and run in the next, which also claims the batch after it: so an attempt is
- * on record before its handler starts, at one commit per batch.
+ * An attempt is on record before its handler starts. Where the port keeps notes that outlive this process, a batch is taken
+ * and run in one transaction; elsewhere it is claimed in one and run in the next, which also claims the batch after it.
+ * Either way a batch costs one commit.
  */
 #include "so_run.h"
 
@@ -11,6 +12,7 @@
 #include "so_claim.h"
 #include "so_json.h"
 #include "so_mailbox.h"
+#include "so_names.h"
 #include "so_options.h"
 #include "so_read.h"
 #include "so_send.h"
@@ -19,6 +21,7 @@ enum
 {
     SO_RUN_BATCH = 32,
     SO_RUN_MAX_BATCH = 1000,
+    SO_RUN_SORT = 256, /* messages of the inbox that are sorted behind a hot actor */
     SO_WAIT_IDLE_MS = 5,      /* the shortest sleep when work is due that this worker may not take */
     SO_WAIT_LONGEST_MS = 1000 /* the longest, so that polling finds what no wake-up told */
 };
@@ -49,7 +52,8 @@ typedef struct so_runner
     int64_t turns, completed, rejected, retried, dead;
     so_taken *taken;
     size_t count;
-    int arena; /* which of the batch arenas holds `taken` */
+    int arena;  /* which of the batch arenas holds `taken` */
+    bool notes; /* the port keeps notes: nothing stays claimed between two transactions */
 } so_runner;
 
 static void so_runner_count(so_runner *runner, const so_turn *turn, bool dead)
@@ -59,6 +63,21 @@ static void so_runner_count(so_runner *runner, const so_turn *turn, bool dead)
     runner->rejected += turn->end == SO_TURN_REJECTED;
     runner->dead += turn->end == SO_TURN_FAILED && dead;
     runner->retried += turn->end == SO_TURN_FAILED && !dead;
+}
+
+/* A message whose attempts all ended with the death of their process. */
+static so_code so_run_bury(so_runner *runner, so_visit *visit, so_message *message, const so_operation *operation, bool *ended)
+{
+    bool dead;
+    so_session *s = runner->session;
+    s->arena = visit->arena;
+    visit->actor.slot.attempts--;
+    *ended = true;
+    so_str error = so_arena_copy_str(visit->arena, message->error.p == NULL ? SO_STR("its attempts were used up") : message->error);
+    if (error.p == NULL)
+        return so_error_nomem(&s->err);
+    runner->dead++;
+    return so_visit_fail(visit, message, operation, error, false, 0, &dead);
 }
 
 /* Runs the head of a claimed slot. *ended: the claim is over, because it failed or its operation is not ours any more. */
@@ -82,16 +101,21 @@ static so_code so_run_head(so_runner *runner, so_visit *visit, bool *ended)
         s->arena = visit->arena;
         code = so_slot_return_more(s, visit->type->id, visit->actor.key, slot);
         if (code == SO_OK)
-            code = so_slot_queue(s, visit->type->id, slot, message.id, so_arena_copy_str(visit->arena, message.operation));
-        slot->attempts = attempts;
+            code = so_slot_queue(s, visit->type->id, slot, message.id, so_arena_copy_str(visit->arena, message.operation), attempts);
         *ended = true;
         return code;
     }
+    if (code == SO_OK && slot->attempts > so_attempts_allowed(visit->type, operation, &message))
+        return so_run_bury(runner, visit, &message, operation, ended);
     if (code == SO_OK)
     {
         message.attempts = slot->attempts;
         message.nonce = slot->nonce;
+        if (runner->notes)
+            s->port->methods->note(s->port, message.id);
         code = so_visit_turn(visit, &message, operation, slot->attempts, true, &turn);
+        if (runner->notes)
+            s->port->methods->note(s->port, 0);
     }
     s->arena = visit->arena;
     if (code != SO_OK)
@@ -121,9 +145,18 @@ static so_code so_run_taken(so_runner *runner, const so_taken *taken, int64_t no
     const so_type *type = so_type_by_id(s, taken->type);
     if (type == NULL)
         return SO_OK;
-    so_code code = so_visit_open(&visit, s, s->arena, type, taken->key, now_ms);
+    so_code code = SO_OK;
+    if (taken->looked)
+        so_visit_resume(&visit, s, s->arena, type, &taken->actor, now_ms);
+    else
+        code = so_visit_open(&visit, s, s->arena, type, taken->key, now_ms);
     const so_slot *slot = &visit.actor.slot;
-    if (code != SO_OK || slot->kind != SO_SLOT_CLAIMED || slot->nonce != taken->slot.nonce || slot->expires_ms <= now_ms)
+    if (code == SO_OK && runner->notes)
+    {
+        visit.actor.slot = taken->slot;
+        visit.stored = taken->before;
+    }
+    else if (code != SO_OK || slot->kind != SO_SLOT_CLAIMED || slot->nonce != taken->slot.nonce || slot->expires_ms <= now_ms)
         return code;
     bool ended = false;
     while (code == SO_OK && !ended)
@@ -131,15 +164,23 @@ static so_code so_run_taken(so_runner *runner, const so_taken *taken, int64_t no
     return code == SO_OK ? so_visit_close(&visit) : code;
 }
 
-/* Runs the claimed batch, and claims another of at most `room` messages. */
+static so_code so_run_claimed(so_runner *runner, int64_t now_ms)
+{
+    so_code code = SO_OK;
+    for (size_t i = 0; code == SO_OK && i < runner->count; i++)
+        code = so_run_taken(runner, &runner->taken[i], now_ms);
+    runner->count = 0;
+    return code;
+}
+
+/* Runs the claimed batch if there is one, and takes another of at most `room` messages. */
 static so_code so_run_work(so_runner *runner, const so_run_options *options, int64_t room)
 {
     so_session *s = runner->session;
     so_code code = so_definitions_refresh(s);
     int64_t now_ms = so_now_ms(s);
-    for (size_t i = 0; code == SO_OK && i < runner->count; i++)
-        code = so_run_taken(runner, &runner->taken[i], now_ms);
-    runner->count = 0;
+    if (code == SO_OK)
+        code = so_run_claimed(runner, now_ms);
     if (code != SO_OK || room <= 0)
         return code;
     runner->arena = 1 - runner->arena;
@@ -154,9 +195,19 @@ static so_code so_run_work(so_runner *runner, const so_run_options *options, int
                     .batch = room,
                     .total = room,
                     .worker = SO_STR(""),
-                    .careful = true,
+                    .careful = !runner->notes,
+                    .stores = !runner->notes,
                     .now_ms = now_ms};
-    return so_mailbox_take(s, &take, runner->taken, &runner->count);
+    code = so_mailbox_take(s, &take, runner->taken, &runner->count);
+    bool hot = false;
+    for (size_t i = 0; code == SO_OK && i < runner->count; i++)
+        hot = hot || runner->taken[i].count >= room;
+    if (code == SO_OK && runner->notes)
+        code = so_run_claimed(runner, now_ms);
+    /* One actor filled the batch: what else it has in the inbox goes to the back of the queue, not before the others. */
+    if (code == SO_OK && hot && s->newest.inbox <= s->newest.id)
+        code = so_mailbox_sort(s, now_ms, SO_RUN_SORT);
+    return code;
 }
 
 /* Gives claims back that were not run, uncharged; what fails here is left to the lease. */
@@ -187,9 +238,8 @@ static void so_run_give_back(so_runner *runner)
         int64_t head = slot->head;
         code = so_slot_return_more(s, type->id, taken->key, slot);
         if (code == SO_OK)
-            code = so_slot_queue(s, type->id, slot, head, SO_STR(""));
+            code = so_slot_queue(s, type->id, slot, head, SO_STR(""), attempts);
         slot->lane = SO_LANE_RUN;
-        slot->attempts = attempts;
         slot->rank = head;
         if (code == SO_OK)
             code = so_visit_close(&visit);
@@ -211,7 +261,7 @@ static so_code so_run_step(so_runner *runner, const so_run_options *options, int
     for (;;)
     {
         s->arena = &s->call_arena;
-        so_code code = so_work_begin(s);
+        so_code code = so_worker_begin(s);
         if (code != SO_OK)
             return code;
         s->arena = &s->batch_arenas[arena];
@@ -235,35 +285,44 @@ static so_code so_run_loop(so_runner *runner, const so_run_options *options)
     const so_port_methods *port = s->port->methods;
     int64_t start = port->ticks_ms(s->port);
     int64_t idle_since = start;
+    const so_waiting waiting = {.bell = SO_BELL_RUN, .picky = options->types.p != NULL};
+    bool worked = false; /* the last round did: look again with the write lock at once */
     for (;;)
     {
-        int64_t now = port->ticks_ms(s->port);
         int64_t room = options->batch;
-        int64_t claimed = 0;
+        int64_t due_in_ms = 0;
+        int64_t turns = runner->turns + runner->dead;
+        so_code code = SO_OK;
+        port->arm(s->port, &waiting);
         for (size_t i = 0; i < runner->count; i++)
-            claimed += runner->taken[i].count;
-        if (options->max_turns - runner->turns - claimed < room)
-            room = options->max_turns - runner->turns - claimed;
-        if (now - start >= options->max_ms)
+            turns += runner->taken[i].count;
+        if (options->max_turns - turns < room)
+            room = options->max_turns - turns;
+        if (port->ticks_ms(s->port) - start >= options->max_ms)
             room = 0;
         if (runner->count == 0 && room <= 0)
             return SO_OK;
-        bool ran = runner->count > 0;
-        so_code code = so_run_step(runner, options, room);
+        turns = runner->turns + runner->dead;
+        worked = worked || runner->count > 0;
+        if (!worked)
+            code = so_due_look(s, SO_LANE_RUN, options->types, &due_in_ms);
+        if (code == SO_OK && (worked || due_in_ms == 0))
+            code = so_run_step(runner, options, room);
         if (code != SO_OK)
             return code;
-        if (ran || runner->count > 0)
-        {
+        bool again = worked;
+        worked = runner->count > 0 || runner->turns + runner->dead > turns;
+        if (worked)
             idle_since = port->ticks_ms(s->port);
+        if (worked || again)
             continue;
-        }
-        now = port->ticks_ms(s->port);
+        int64_t now = port->ticks_ms(s->port);
         int64_t left = options->wait_ms - (now - idle_since);
         if (options->max_ms - (now - start) < left)
             left = options->max_ms - (now - start);
         if (options->until_idle || left <= 0)
             return SO_OK;
-        code = so_wait_for_work(s, options->types, left);
+        code = so_wait_for_work(s, &waiting, due_in_ms, left);
         if (code != SO_OK)
             return code;
     }
@@ -310,12 +369,19 @@ so_code so_fn_run(so_session *s, const so_value *args, int count, so_value *resu
 {
     (void)count;
     so_run_options options = {.max_turns = INT64_MAX, .max_ms = INT64_MAX, .batch = SO_RUN_BATCH};
-    so_runner runner = {.session = s};
+    so_runner runner = {.session = s, .notes = s->port->methods->keeps_notes(s->port)};
     so_code code = so_options_read(s->arena, &args[0], "so_run", so_run_table, &options, &s->err);
     if (code == SO_OK)
         code = so_scope_free(s, "so_run");
     if (code == SO_OK)
+        code = s->port->methods->writable(s->port);
+    if (code == SO_OK)
+    {
+        if (options.types.p == NULL)
+            s->port->methods->awake(s->port, true);
         code = so_run_loop(&runner, &options);
+        s->port->methods->awake(s->port, false);
+    }
     if (code != SO_OK)
     {
         so_run_give_back(&runner);
@@ -324,25 +390,26 @@ so_code so_fn_run(so_session *s, const so_value *args, int count, so_value *resu
     return so_run_summary(&runner, result);
 }
 
-so_code so_wait_for_work(so_session *s, so_str types, int64_t left_ms)
+so_code so_due_look(so_session *s, so_lane lane, so_str types, int64_t *due_in_ms)
 {
-    int64_t due_in_ms;
     so_code code = so_work_begin_reading(s);
     if (code != SO_OK)
         return code;
     code = so_definitions_refresh(s);
     if (code == SO_OK)
-        code = so_mailbox_next_due(s, types, so_now_ms(s), &due_in_ms);
-    code = so_work_end(s, code);
-    if (code != SO_OK)
-        return code;
+        code = so_mailbox_next_due(s, (int)lane, types, so_now_ms(s), due_in_ms);
+    return so_work_end(s, code);
+}
+
+so_code so_wait_for_work(so_session *s, const so_waiting *waiting, int64_t due_in_ms, int64_t left_ms)
+{
     if (due_in_ms >= 0 && due_in_ms < SO_WAIT_IDLE_MS)
         due_in_ms = SO_WAIT_IDLE_MS;
     if (due_in_ms >= 0 && due_in_ms < left_ms)
         left_ms = due_in_ms;
     if (left_ms > SO_WAIT_LONGEST_MS)
         left_ms = SO_WAIT_LONGEST_MS;
-    return s->port->methods->wait(s->port, left_ms);
+    return s->port->methods->wait(s->port, waiting, left_ms);
 }
 
 /* Claims and runs what waits for one actor, if nobody holds it. */
@@ -375,8 +442,10 @@ static so_code so_run_actor_work(so_runner *runner, int64_t type_id, so_str key)
         slot->expires_ms = now_ms + type->options.lease_ms;
         slot->worker = SO_STR("");
         slot->more = (so_str){0};
-        runner->taken[0] = (so_taken){.type = type_id, .key = key, .slot = *slot, .count = 1};
+        runner->taken[0] = (so_taken){.type = type_id, .key = key, .before = visit.stored, .slot = *slot, .count = 1};
         runner->count = 1;
+        if (runner->notes)
+            return so_run_claimed(runner, now_ms);
     }
     return code == SO_OK ? so_visit_close(&visit) : code;
 }
@@ -384,9 +453,9 @@ static so_code so_run_actor_work(so_runner *runner, int64_t type_id, so_str key)
 static so_code so_run_actor(so_session *s, int64_t type, so_str key)
 {
     so_taken taken;
-    so_runner runner = {.session = s, .taken = &taken};
+    so_runner runner = {.session = s, .taken = &taken, .notes = s->port->methods->keeps_notes(s->port)};
     so_run_options options = {.batch = 1};
-    so_code code = so_work_begin(s);
+    so_code code = so_worker_begin(s);
     if (code != SO_OK)
         return code;
     code = so_definitions_refresh(s);
@@ -419,41 +488,48 @@ static so_code so_actor_runnable(so_session *s, const so_message *message, bool 
     return SO_OK;
 }
 
-/* One look at a message: finished, or (asked) run by us if nobody else does. */
-static so_code so_wait_look(so_session *s, int64_t id, const so_message *asked, bool *finished, so_value *result)
+/* One look at a message: finished, or (`runs`) run by us. */
+static so_code so_wait_look(so_session *s, int64_t id, bool runs, bool *finished, so_value *result)
 {
     so_message message;
     bool runnable = false;
     s->arena = &s->turn_arena;
     so_arena_reset(s->arena);
     so_code code = so_result_read(s, id, finished, &message, result);
-    if (code == SO_OK && !*finished && asked != NULL)
-        code = so_actor_runnable(s, asked, &runnable);
+    if (code == SO_OK && !*finished && runs)
+        code = so_actor_runnable(s, &message, &runnable);
     if (code != SO_OK || !runnable)
         return code;
     s->arena = &s->batch_arenas[1];
     so_arena_reset(s->arena);
-    code = so_run_actor(s, asked->type, asked->key);
+    so_str key = so_arena_copy_str(s->arena, message.key);
+    code = key.p == NULL ? so_error_nomem(&s->err) : so_run_actor(s, message.type, key);
     s->arena = &s->turn_arena;
     so_arena_reset(s->arena);
     return code == SO_OK ? so_result_read(s, id, finished, &message, result) : code;
 }
 
-/* Waits for a message's end; `asked` not NULL: runs its actor's turns meanwhile. */
-static so_code so_wait_loop(so_session *s, int64_t id, const so_message *asked, int64_t timeout_ms, so_value *result)
+/* Waits for a message's end, and runs its actor's turns meanwhile if no worker does. */
+static so_code so_wait_loop(so_session *s, int64_t id, int64_t timeout_ms, so_value *result)
 {
     const so_port_methods *port = s->port->methods;
     int64_t deadline = port->ticks_ms(s->port) + timeout_ms;
+    const so_waiting waiting = {.bell = SO_BELL_MESSAGE, .message = id};
     bool finished = false;
-    so_code code = SO_OK;
-    while (code == SO_OK && !finished)
+    so_code code = so_definitions_ensure(s);
+    for (bool first = true; code == SO_OK && !finished; first = false)
     {
-        code = so_wait_look(s, id, asked, &finished, result);
+        port->arm(s->port, &waiting);
+        /* A worker that is there gets a first chance, until somebody commits something or a short while is over. */
+        bool left_to_worker = first && port->attended(s->port);
+        /* What this session has just sent exists, and a worker that finished it has rung: no need to read. */
+        if (!left_to_worker || id != s->sent || port->rung(s->port, id))
+            code = so_wait_look(s, id, !left_to_worker, &finished, result);
         int64_t left = deadline - port->ticks_ms(s->port);
         if (code == SO_OK && !finished && left <= 0)
             code = so_timeout_error(s, id);
         if (code == SO_OK && !finished)
-            code = port->wait(s->port, left < SO_WAIT_LONGEST_MS ? left : SO_WAIT_LONGEST_MS);
+            code = port->wait(s->port, &waiting, left < SO_WAIT_LONGEST_MS ? left : SO_WAIT_LONGEST_MS);
     }
     s->arena = &s->call_arena;
     return code;
@@ -469,7 +545,7 @@ so_code so_fn_wait(so_session *s, const so_value *args, int count, so_value *res
         code = so_integer_argument(s, &args[1], "timeout_ms", 0, 86400000, &timeout_ms);
     if (code == SO_OK)
         code = so_scope_free(s, "so_wait");
-    return code == SO_OK ? so_wait_loop(s, id, NULL, timeout_ms, result) : code;
+    return code == SO_OK ? so_wait_loop(s, id, timeout_ms, result) : code;
 }
 
 so_code so_fn_ask(so_session *s, const so_value *args, int count, so_value *result)
@@ -484,22 +560,40 @@ so_code so_fn_ask(so_session *s, const so_value *args, int count, so_value *resu
     message.keep = true;
     if (code == SO_OK)
         code = so_message_store(s, &message);
-    return code == SO_OK ? so_wait_loop(s, message.id, &message, options.timeout_ms, result) : code;
+    return code == SO_OK ? so_wait_loop(s, message.id, options.timeout_ms, result) : code;
+}
+
+/* An argument that is a JSON array of type names, or NULL. */
+static so_code so_types_argument(so_session *s, const so_value *value, so_str *types)
+{
+    so_json_iter iter;
+    so_str element;
+    *types = (so_str){0};
+    if (value->type == SO_NULL)
+        return SO_OK;
+    if (value->type != SO_TEXT)
+        return so_error_set(&s->err, SO_INVALID_JSON, "Pass a JSON array of type names, or nothing.",
+                            "types must be a JSON array");
+    so_code code = so_json_check(s->arena, value->s, SO_JSON_ARRAY, "types", 0, types, &s->err);
+    if (code != SO_OK)
+        return code;
+    so_json_iter_init(&iter, s->arena, *types);
+    while (code == SO_OK && so_json_iter_next(&iter, NULL, &element))
+    {
+        so_value name;
+        code = so_json_to_value(s->arena, element, &name, &s->err);
+        if (code == SO_OK)
+            code = so_name_check(&name, "type", &name.s, &s->err);
+    }
+    return code;
 }
 
 so_code so_fn_next_due(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
-    so_str types = {0};
+    so_str types;
     int64_t due_in_ms;
-    so_code code = SO_OK;
-    if (args[0].type != SO_NULL)
-    {
-        if (args[0].type != SO_TEXT)
-            return so_error_set(&s->err, SO_INVALID_JSON, "Pass a JSON array of type names, or nothing.",
-                                "types must be a JSON array");
-        code = so_json_check(s->arena, args[0].s, SO_JSON_ARRAY, "types", 0, &types, &s->err);
-    }
+    so_code code = so_types_argument(s, &args[0], &types);
     if (code == SO_OK)
         code = so_work_begin_reading(s);
     if (code != SO_OK)
@@ -507,7 +601,7 @@ so_code so_fn_next_due(so_session *s, const so_value *args, int count, so_value 
     if (s->turn == NULL)
         code = so_definitions_refresh(s);
     if (code == SO_OK)
-        code = so_mailbox_next_due(s, types, so_now_ms(s), &due_in_ms);
+        code = so_mailbox_next_due(s, 0, types, so_now_ms(s), &due_in_ms);
     code = so_work_end(s, code);
     if (code == SO_OK && due_in_ms >= 0)
         *result = SO_VALUE_INT(due_in_ms);

@@ -4,9 +4,16 @@
 #include "so_send.h"
 
 #include "so_json.h"
+#include "so_mailbox.h"
 #include "so_names.h"
 #include "so_options.h"
 #include "so_when.h"
+
+enum
+{
+    SO_INBOX_MESSAGES = 256, /* a longer inbox is sorted by whoever meets it */
+    SO_STORE_TRIES = 100
+};
 
 #define SO_SEND_OPTIONS                                                                                                \
     {"delay_ms", SO_OPTION_INT, offsetof(so_send_options, delay_ms), 0, SO_WHEN_MAX_MS, SO_OPTION_UNTOLD},            \
@@ -110,43 +117,69 @@ so_code so_mailbox_room(so_session *s, const so_type *type, so_str key, int64_t 
     return code;
 }
 
+void so_message_ring(so_session *s, const so_message *message)
+{
+    const so_type *type = so_type_by_id(s, message->type);
+    const so_operation *operation = type == NULL ? NULL : so_operation_by_name(type, message->operation);
+    so_lane_ring(s, message->due_ms > 0 ? SO_LANE_TIMED : so_lane_of(operation));
+}
+
+/* Why a message was not stored; SO_OK: try again with the limits that are left in place. */
+static so_code so_message_refused(so_session *s, so_message *message, so_str type_name, int64_t *max_inbox, int64_t *max_mailbox)
+{
+    int64_t stamp = s->definitions.stamp;
+    const so_type *type;
+    so_operation *operation;
+    so_code code = so_definitions_refresh(s);
+    if (code == SO_OK)
+        code = so_type_find(s, type_name, &type);
+    if (code != SO_OK)
+        return code;
+    if (stamp != s->definitions.stamp)
+    {
+        message->type = type->id;
+        *max_mailbox = type->options.max_mailbox;
+        return so_operation_find(s, type, message->operation, &operation);
+    }
+    if (s->newest.id - s->newest.inbox < *max_inbox)
+    {
+        *max_mailbox = INT64_MAX;
+        return so_mailbox_room(s, type, message->key, 1);
+    }
+    code = so_work_begin(s);
+    if (code != SO_OK)
+        return code;
+    code = so_definitions_refresh(s);
+    if (code == SO_OK)
+        code = so_mailbox_sort(s, so_now_ms(s), INT64_MAX);
+    return so_work_end(s, code);
+}
+
 so_code so_message_store(so_session *s, so_message *message)
 {
     const so_type *type = so_type_by_id(s, message->type);
-    int64_t limit = type->options.max_mailbox;
-    for (int tries = 0;; tries++)
+    so_str type_name = so_arena_copy_str(s->arena, type->name);
+    int64_t max_mailbox = type->options.max_mailbox;
+    int64_t max_inbox = s->port->methods->scope(s->port) == SO_SCOPE_STATEMENT ? INT64_MAX : SO_INBOX_MESSAGES;
+    if (type_name.p == NULL)
+        return so_error_nomem(&s->err);
+    for (int tries = 0; tries < SO_STORE_TRIES; tries++)
     {
         bool stored;
-        so_code code =
-            s->port->methods->append(s->port, message, s->definitions.stamp, limit, &message->id, &stored);
+        so_code code = s->port->methods->append(s->port, message, s->definitions.stamp, max_inbox, max_mailbox, &message->id,
+                                                &stored);
+        if (code == SO_OK && stored)
+        {
+            s->sent = message->id;
+            so_message_ring(s, message);
+        }
         if (code != SO_OK || stored)
             return code;
-        int64_t stamp = s->definitions.stamp;
-        so_str name = so_arena_copy_str(s->arena, type->name);
-        if (name.p == NULL)
-            return so_error_nomem(&s->err);
-        code = so_definitions_refresh(s);
-        if (code == SO_OK)
-            code = so_type_find(s, name, &type);
+        code = so_message_refused(s, message, type_name, &max_inbox, &max_mailbox);
         if (code != SO_OK)
             return code;
-        if (stamp == s->definitions.stamp)
-        {
-            code = so_mailbox_room(s, type, message->key, 1);
-            limit = INT64_MAX;
-        }
-        else
-        {
-            so_operation *operation;
-            code = so_operation_find(s, type, message->operation, &operation);
-            message->type = type->id;
-            limit = type->options.max_mailbox;
-        }
-        if (code != SO_OK)
-            return code;
-        if (tries > 100)
-            return so_error_set(&s->err, SO_BLOCKED, "Try again.", "the definitions keep changing");
     }
+    return so_error_set(&s->err, SO_BLOCKED, "Try again.", "the definitions keep changing");
 }
 
 so_code so_fn_send(so_session *s, const so_value *args, int count, so_value *result)

@@ -30,6 +30,9 @@ so_code so_request_prepare(so_session *s, const so_value *args, so_message *mess
 /* Stores a prepared message in any scope, against fresh definitions. SO_MAILBOX_FULL. */
 so_code so_message_store(so_session *s, so_message *message);
 
+/* Tells workers of a message that was stored. */
+void so_message_ring(so_session *s, const so_message *message);
+
 /* Within a piece of work: whether the actor's mailbox takes `more` messages. SO_MAILBOX_FULL. */
 so_code so_mailbox_room(so_session *s, const so_type *type, so_str key, int64_t more);
 

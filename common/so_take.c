@@ -95,13 +95,13 @@ static so_code so_take_mail(so_session *s, const so_take *take, const so_type *t
     while (taken->count < take->batch && *room > 0)
     {
         so_value params[] = {SO_VALUE_INT(taken->type), SO_VALUE_STR(taken->key)};
-        so_value columns[3];
+        so_value columns[4];
         bool found;
         so_code code = so_db_row(s, SO_STMT_MAIL_FIRST, params, columns, &found);
         if (code != SO_OK || !found)
             return code;
         const so_operation *operation = so_operation_by_name(type, columns[1].s);
-        if (!so_take_allows(s, take, type, operation) || so_take_alone(take, type, operation, 0, columns[2].i))
+        if (!so_take_allows(s, take, type, operation) || so_take_alone(take, type, operation, columns[3].i, columns[2].i))
         {
             taken->mailed = true;
             return SO_OK;
@@ -162,7 +162,7 @@ static so_code so_take_arrival(so_session *s, const so_take *take, const so_arri
     if (row->due_ms > take->now_ms)
         return so_later_add(s, row->due_ms, row->id);
     bool allowed = so_take_allows(s, take, type, operation);
-    bool alone = so_take_alone(take, type, operation, 0, row->max_attempts);
+    bool alone = so_take_alone(take, type, operation, row->attempts, row->max_attempts);
     for (size_t i = 0; i < *count; i++)
     {
         if (taken[i].type != row->type || !so_str_equal(taken[i].key, row->key))
@@ -182,13 +182,15 @@ static so_code so_take_arrival(so_session *s, const so_take *take, const so_arri
     if (code != SO_OK)
         return code;
     if (!allowed || actor.slot.kind != SO_SLOT_NONE || (int64_t)*count >= take->actors)
-        return so_mailbox_join(s, row->type, row->key, row->id, row->operation);
+        return so_mailbox_join(s, row);
     if (alone && *count > 0)
     {
         *ended = true;
         return SO_OK;
     }
-    code = so_taken_start(s, take, &taken[*count], type, row->key, &actor.slot, row->id, 0);
+    code = so_taken_start(s, take, &taken[*count], type, row->key, &actor.slot, row->id, row->attempts);
+    taken[*count].actor = actor;
+    taken[*count].looked = true;
     ++*count;
     --*room;
     if (alone)
@@ -251,7 +253,8 @@ so_code so_mailbox_take(so_session *s, const so_take *take, so_taken *taken, siz
             if (taken[i].slot.more.p == NULL)
                 return so_error_nomem(&s->err);
         }
-        code = so_slot_store(s, taken[i].type, taken[i].key, &taken[i].before, &taken[i].slot);
+        if (take->stores)
+            code = so_slot_store(s, taken[i].type, taken[i].key, &taken[i].before, &taken[i].slot);
     }
     return code;
 }

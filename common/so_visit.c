@@ -9,15 +9,21 @@
 #include "so_mailbox.h"
 #include "so_send.h"
 
+void so_visit_resume(so_visit *visit, so_session *s, so_arena *arena, const so_type *type, const so_actor *actor, int64_t now_ms)
+{
+    *visit = (so_visit){.session = s, .arena = arena, .type = type, .actor = *actor, .now_ms = now_ms};
+    visit->stored = actor->slot;
+    visit->created = !actor->exists;
+}
+
 so_code so_visit_open(so_visit *visit, so_session *s, so_arena *arena, const so_type *type, so_str key, int64_t now_ms)
 {
-    *visit = (so_visit){.session = s, .arena = arena, .type = type, .now_ms = now_ms};
+    so_actor actor = {0};
     so_arena *before = s->arena;
     s->arena = arena;
-    so_code code = s->port->methods->look(s->port, type->id, key, &visit->actor, &s->newest);
+    so_code code = s->port->methods->look(s->port, type->id, key, &actor, &s->newest);
     s->arena = before;
-    visit->stored = visit->actor.slot;
-    visit->created = !visit->actor.exists;
+    so_visit_resume(visit, s, arena, type, &actor, now_ms);
     return code;
 }
 
@@ -62,12 +68,13 @@ static so_code so_tells_send(so_turn *turn)
         bool stored;
         int64_t id;
         so_code code =
-            s->port->methods->append(s->port, &turn->tells[i], s->newest.stamp, INT64_MAX, &id, &stored);
+            s->port->methods->append(s->port, &turn->tells[i], s->newest.stamp, INT64_MAX, INT64_MAX, &id, &stored);
         if (code != SO_OK)
             return code;
         if (!stored)
             return so_error_set(&s->err, SO_BLOCKED, "Try again.", "the definitions changed during the turn");
         s->newest.id = id;
+        so_message_ring(s, &turn->tells[i]);
     }
     return SO_OK;
 }
@@ -78,6 +85,8 @@ so_code so_visit_finish(so_visit *visit, so_message *message, so_turn *turn, boo
     so_actor *actor = &visit->actor;
     int64_t id = message->id;
     message->finished_ms = visit->now_ms;
+    if (!fresh)
+        s->port->methods->ring(s->port, SO_BELL_MESSAGE, id, true);
     if (turn->end == SO_TURN_COMPLETED)
     {
         if (!actor->exists)
@@ -177,6 +186,7 @@ static so_code so_visit_bury(so_visit *visit, so_message *message, int64_t attem
 {
     so_session *s = visit->session;
     so_actor *actor = &visit->actor;
+    s->port->methods->ring(s->port, SO_BELL_MESSAGE, message->id, true);
     message->status = SO_MESSAGE_DEAD;
     message->attempts = attempts;
     message->finished_ms = visit->now_ms;

@@ -24,6 +24,9 @@ typedef struct so_visit
 /* Looks the actor up. `arena` lives until so_visit_close(). In a piece of work, with fresh definitions. */
 so_code so_visit_open(so_visit *visit, so_session *s, so_arena *arena, const so_type *type, so_str key, int64_t now_ms);
 
+/* The same with an actor that was looked up in this piece of work, and its texts in an arena that lives as long. */
+void so_visit_resume(so_visit *visit, so_session *s, so_arena *arena, const so_type *type, const so_actor *actor, int64_t now_ms);
+
 /* Makes the state ready to be read. */
 so_code so_visit_state(so_visit *visit);
 

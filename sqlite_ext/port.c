@@ -11,11 +11,6 @@
 
 SQLITE_EXTENSION_INIT3
 
-enum
-{
-    SO_WAIT_SLICE_MS = 1
-};
-
 static const char *const so_controls[SO_CONTROL_COUNT] = {
     [SO_CONTROL_BEGIN_WRITE] = "BEGIN IMMEDIATE",
     [SO_CONTROL_BEGIN_READ] = "BEGIN",
@@ -30,6 +25,8 @@ static const char *const so_controls[SO_CONTROL_COUNT] = {
     /* Changes nothing, but asks for the write lock before anything is read. */
     [SO_CONTROL_LOCK] = "DELETE FROM main.solidobj_setting WHERE name = ''",
     [SO_CONTROL_DATA_VERSION] = "PRAGMA main.data_version",
+    [SO_CONTROL_QUERY_ONLY] = "PRAGMA query_only",
+    [SO_CONTROL_RING] = "INSERT INTO solidobj_ring(ring) VALUES(1)",
 };
 
 static so_sqlite *so_sqlite_of(so_port *port)
@@ -57,18 +54,23 @@ static so_code so_sqlite_prepare(so_sqlite *connection, sqlite3_stmt **statement
     return rc == SQLITE_OK ? SO_OK : so_sqlite_error(connection, rc);
 }
 
+so_code so_sqlite_control_statement(so_sqlite *connection, so_control control, sqlite3_stmt **statement)
+{
+    so_code code = SO_OK;
+    if (connection->controls[control] == NULL)
+        code = so_sqlite_prepare(connection, &connection->controls[control], so_controls[control]);
+    *statement = connection->controls[control];
+    return code;
+}
+
 so_code so_sqlite_control(so_sqlite *connection, so_control control)
 {
-    if (connection->controls[control] == NULL)
-    {
-        so_code code = so_sqlite_prepare(connection, &connection->controls[control], so_controls[control]);
-        if (code != SO_OK)
-            return code;
-    }
-    sqlite3_stmt *statement = connection->controls[control];
+    sqlite3_stmt *statement;
+    so_code code = so_sqlite_control_statement(connection, control, &statement);
+    if (code != SO_OK)
+        return code;
     sqlite3_step(statement);
-    int rc = sqlite3_reset(statement);
-    return rc == SQLITE_OK ? SO_OK : so_sqlite_error(connection, rc);
+    return so_sqlite_done(connection, statement, SO_OK);
 }
 
 static so_code so_sqlite_statement(so_sqlite *connection, so_statement which, sqlite3_stmt **statement)
@@ -81,7 +83,7 @@ static so_code so_sqlite_statement(so_sqlite *connection, so_statement which, sq
 }
 
 /* Ends a use of a statement; the first error wins. */
-static so_code so_sqlite_done(so_sqlite *connection, sqlite3_stmt *statement, so_code code)
+so_code so_sqlite_done(so_sqlite *connection, sqlite3_stmt *statement, so_code code)
 {
     int rc = sqlite3_reset(statement);
     return code == SO_OK && rc != SQLITE_OK ? so_sqlite_error(connection, rc) : code;
@@ -138,6 +140,22 @@ static so_code so_begin_savepoint(so_sqlite *connection, bool write)
     return SO_OK;
 }
 
+/* Waits at the gate; for whoever may wait before taking the write lock. */
+static void so_gate_in(so_sqlite *connection)
+{
+    so_doorbell *doorbell = so_sqlite_doorbell(connection);
+    connection->gated = doorbell != NULL;
+    if (connection->gated)
+        connection->ticket = so_gate_enter(doorbell);
+}
+
+static void so_gate_out(so_sqlite *connection)
+{
+    if (connection->gated)
+        so_gate_leave(connection->doorbell, connection->ticket);
+    connection->gated = false;
+}
+
 static so_code so_port_begin(so_port *port, bool write)
 {
     so_sqlite *connection = so_sqlite_of(port);
@@ -152,12 +170,35 @@ static so_code so_port_begin(so_port *port, bool write)
         return so_begin_savepoint(connection, write);
     default:
     {
+        if (write)
+            so_gate_in(connection);
         so_code code = so_sqlite_control(connection, write ? SO_CONTROL_BEGIN_WRITE : SO_CONTROL_BEGIN_READ);
         if (code == SO_OK)
             connection->piece = SO_PIECE_TRANSACTION;
+        else
+            so_gate_out(connection);
         return code;
     }
     }
+}
+
+static so_code so_port_writable(so_port *port)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    sqlite3_stmt *statement;
+    if (so_port_scope(port) == SO_SCOPE_STATEMENT)
+        return so_inside_statement(connection);
+    so_code code = so_sqlite_control_statement(connection, SO_CONTROL_QUERY_ONLY, &statement);
+    if (code != SO_OK)
+        return code;
+    bool query_only = sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int(statement, 0) != 0;
+    code = so_sqlite_done(connection, statement, SO_OK);
+    if (code == SO_OK && (query_only || sqlite3_db_readonly(connection->db, "main") == 1))
+    {
+        code = so_error_set(&connection->session.err, SO_ENGINE, NULL, "%s", sqlite3_errstr(SQLITE_READONLY));
+        connection->session.err.engine_code = SQLITE_READONLY;
+    }
+    return code;
 }
 
 /* Takes the piece back. SQLite may have rolled the whole transaction back already (disk full, out of memory). */
@@ -172,13 +213,8 @@ static so_code so_piece_undo(so_sqlite *connection, so_piece piece)
     return code != SO_OK ? code : release;
 }
 
-static so_code so_port_end(so_port *port, bool keep)
+static so_code so_piece_keep(so_sqlite *connection, so_piece piece)
 {
-    so_sqlite *connection = so_sqlite_of(port);
-    so_piece piece = connection->piece;
-    connection->piece = SO_PIECE_NONE;
-    if (!keep || piece == SO_PIECE_NOTHING)
-        return so_piece_undo(connection, piece);
     so_code code = so_sqlite_control(connection, piece == SO_PIECE_TRANSACTION ? SO_CONTROL_COMMIT : SO_CONTROL_WORK_RELEASE);
     if (code != SO_OK)
     {
@@ -186,6 +222,22 @@ static so_code so_port_end(so_port *port, bool keep)
         so_piece_undo(connection, piece);
         connection->session.err = err;
     }
+    return code;
+}
+
+static so_code so_port_end(so_port *port, bool keep)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    so_piece piece = connection->piece;
+    connection->piece = SO_PIECE_NONE;
+    so_code code = keep && piece != SO_PIECE_NOTHING ? so_piece_keep(connection, piece) : so_piece_undo(connection, piece);
+    so_gate_out(connection);
+    if (piece == SO_PIECE_TRANSACTION && (!keep || code != SO_OK))
+        so_rings_clear(&connection->rings);
+    if (piece == SO_PIECE_SAVEPOINT)
+        so_sqlite_ring_at_commit(connection);
+    else
+        so_sqlite_ring_now(connection);
     return code;
 }
 
@@ -209,23 +261,12 @@ static int64_t so_port_changes(so_port *port)
     return sqlite3_total_changes(so_sqlite_of(port)->db);
 }
 
-static int64_t so_clock_ms(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static int64_t so_port_now_ms(so_port *port)
 {
+    struct timespec now;
     (void)port;
-    return so_clock_ms(CLOCK_REALTIME);
-}
-
-static int64_t so_port_ticks_ms(so_port *port)
-{
-    (void)port;
-    return so_clock_ms(CLOCK_MONOTONIC);
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static int64_t so_port_random(so_port *port)
@@ -234,39 +275,6 @@ static int64_t so_port_random(so_port *port)
     (void)port;
     sqlite3_randomness(sizeof number, &number);
     return (number & INT64_C(0x3fffffffffffffff)) | 1;
-}
-
-/* Whether somebody else has committed since the last look. */
-static so_code so_news(so_sqlite *connection, bool *news)
-{
-    so_code code = SO_OK;
-    if (connection->controls[SO_CONTROL_DATA_VERSION] == NULL)
-        code = so_sqlite_prepare(connection, &connection->controls[SO_CONTROL_DATA_VERSION],
-                                 so_controls[SO_CONTROL_DATA_VERSION]);
-    if (code != SO_OK)
-        return code;
-    sqlite3_stmt *statement = connection->controls[SO_CONTROL_DATA_VERSION];
-    int64_t version = connection->data_version;
-    if (sqlite3_step(statement) == SQLITE_ROW)
-        version = sqlite3_column_int64(statement, 0);
-    *news = version != connection->data_version;
-    connection->data_version = version;
-    return so_sqlite_done(connection, statement, SO_OK);
-}
-
-static so_code so_port_wait(so_port *port, int64_t milliseconds)
-{
-    so_sqlite *connection = so_sqlite_of(port);
-    int64_t end = so_clock_ms(CLOCK_MONOTONIC) + milliseconds;
-    for (;;)
-    {
-        bool news;
-        so_code code = so_news(connection, &news);
-        if (code != SO_OK || news || so_clock_ms(CLOCK_MONOTONIC) >= end)
-            return code;
-        struct timespec slice = {.tv_nsec = SO_WAIT_SLICE_MS * 1000000L};
-        nanosleep(&slice, NULL);
-    }
 }
 
 static int64_t so_column_or(sqlite3_stmt *statement, int column, int64_t otherwise)
@@ -379,7 +387,8 @@ static void so_bind_str(sqlite3_stmt *statement, int index, so_str text)
         sqlite3_bind_text64(statement, index, text.p, text.n, SQLITE_STATIC, SQLITE_UTF8);
 }
 
-static so_code so_port_append(so_port *port, const so_message *message, int64_t stamp, int64_t max_mailbox, int64_t *id, bool *stored)
+static so_code so_port_append(so_port *port, const so_message *message, int64_t stamp, int64_t max_inbox, int64_t max_mailbox,
+                              int64_t *id, bool *stored)
 {
     so_sqlite *connection = so_sqlite_of(port);
     sqlite3_stmt *statement;
@@ -396,10 +405,18 @@ static so_code so_port_append(so_port *port, const so_message *message, int64_t 
     so_bind_optional(statement, 8, message->max_attempts);
     so_bind_optional(statement, 9, message->keep);
     so_bind_str(statement, 10, message->args);
+    sqlite3_bind_int64(statement, 11, max_inbox);
+    bool alone = connection->piece == SO_PIECE_NONE && sqlite3_get_autocommit(connection->db) &&
+                 sqlite3_txn_state(connection->db, NULL) == SQLITE_TXN_NONE;
+    if (alone)
+        so_gate_in(connection);
     int rc = sqlite3_step(statement);
     *stored = rc == SQLITE_DONE && sqlite3_changes(connection->db) > 0;
     *id = sqlite3_last_insert_rowid(connection->db);
-    return so_sqlite_done(connection, statement, SO_OK);
+    code = so_sqlite_done(connection, statement, SO_OK);
+    if (alone)
+        so_gate_out(connection);
+    return code;
 }
 
 static so_code so_port_record(so_port *port, const so_message *message, so_newest *newest)
@@ -601,14 +618,23 @@ static const so_port_methods so_sqlite_methods = {
     .scope = so_port_scope,
     .begin = so_port_begin,
     .end = so_port_end,
+    .writable = so_port_writable,
     .mark = so_port_mark,
     .undo = so_port_undo,
     .release = so_port_release,
     .changes = so_port_changes,
     .now_ms = so_port_now_ms,
-    .ticks_ms = so_port_ticks_ms,
+    .ticks_ms = so_sqlite_ticks_ms,
     .random = so_port_random,
-    .wait = so_port_wait,
+    .arm = so_sqlite_arm,
+    .wait = so_sqlite_wait,
+    .ring = so_sqlite_ring,
+    .attended = so_sqlite_attended,
+    .rung = so_sqlite_rung,
+    .awake = so_sqlite_awake,
+    .keeps_notes = so_sqlite_keeps_notes,
+    .note = so_sqlite_note,
+    .noted = so_sqlite_noted,
     .look = so_port_look,
     .append = so_port_append,
     .record = so_port_record,
@@ -656,6 +682,7 @@ void so_sqlite_close(so_sqlite *connection)
         sqlite3_finalize(connection->statements[i]);
     for (int i = 0; i < SO_CONTROL_COUNT; i++)
         sqlite3_finalize(connection->controls[i]);
+    so_doorbell_close(connection->doorbell);
     so_session_free(&connection->session);
     sqlite3_free(connection);
 }

@@ -6,6 +6,8 @@
 
 #include "so_engine.h"
 
+#include "doorbell.h"
+
 #include <sqlite3ext.h>
 
 /* The statements that begin, end and wait; prepared once like the catalog's. */
@@ -23,6 +25,8 @@ typedef enum so_control
     SO_CONTROL_MARK_RELEASE,
     SO_CONTROL_LOCK,
     SO_CONTROL_DATA_VERSION,
+    SO_CONTROL_RING,
+    SO_CONTROL_QUERY_ONLY,
     SO_CONTROL_COUNT
 } so_control;
 
@@ -37,6 +41,18 @@ typedef enum so_piece
 
 typedef struct so_handler so_handler;
 
+/* Rings that wait for the commit of what they tell of. */
+typedef struct so_rings
+{
+    bool any;
+    bool work[2];      /* SO_BELL_RUN, SO_BELL_EXTERNAL */
+    bool everybody[2];
+    uint64_t bells[4];     /* one bit for each bell of SO_BELL_MESSAGE … */
+    int64_t messages[256]; /* … and the newest message that it rings for */
+} so_rings;
+
+void so_rings_clear(so_rings *rings);
+
 typedef struct so_sqlite
 {
     so_port port;
@@ -46,7 +62,14 @@ typedef struct so_sqlite
     sqlite3_stmt *controls[SO_CONTROL_COUNT];
     so_handler *handlers;
     so_piece piece;
+    bool gated; /* the piece of work holds `ticket` of the gate */
+    uint32_t ticket;
     int64_t data_version; /* as of the last wait, -1: never waited */
+    so_doorbell *doorbell; /* NULL: there is none, poll */
+    bool doorbell_tried;
+    bool awake; /* this connection is a worker that will look again before it sleeps */
+    uint32_t armed;
+    so_rings rings;
 } so_sqlite;
 
 /* Made when the extension is loaded, freed when the connection closes; `connection` comes and goes in between. */
@@ -73,6 +96,21 @@ so_sqlite *so_sqlite_connection(so_registration *registration);
 /* The error that SQLite just reported, as the engine keeps it. */
 so_code so_sqlite_error(so_sqlite *connection, int rc);
 
+/* Waking up (waking.c). Rings now, or with the commit of the transaction that is open, or forgets the rings. */
+void so_sqlite_arm(so_port *port, const so_waiting *waiting);
+so_code so_sqlite_wait(so_port *port, const so_waiting *waiting, int64_t milliseconds);
+void so_sqlite_ring(so_port *port, so_bell bell, int64_t message, bool everybody);
+bool so_sqlite_attended(so_port *port);
+bool so_sqlite_rung(so_port *port, int64_t message);
+void so_sqlite_awake(so_port *port, bool awake);
+bool so_sqlite_keeps_notes(so_port *port);
+void so_sqlite_note(so_port *port, int64_t message);
+int64_t so_sqlite_noted(so_port *port);
+void so_sqlite_ring_now(so_sqlite *connection);
+void so_sqlite_ring_at_commit(so_sqlite *connection);
+so_doorbell *so_sqlite_doorbell(so_sqlite *connection);
+int64_t so_sqlite_ticks_ms(so_port *port);
+
 /* Prepared at first use. */
 so_code so_sqlite_control(so_sqlite *connection, so_control control);
 
@@ -81,6 +119,10 @@ so_code so_sqlite_handler_check(so_port *port, so_str text);
 so_code so_sqlite_handler_pure(so_port *port, so_operation *operation, bool *pure);
 so_code so_sqlite_handler_run(so_port *port, so_operation *operation, so_turn *turn, so_handler_end *end);
 void so_sqlite_handler_forget(so_port *port);
+
+/* A statement that SQLite runs for us, prepared at first use and kept. */
+so_code so_sqlite_control_statement(so_sqlite *connection, so_control control, sqlite3_stmt **statement);
+so_code so_sqlite_done(so_sqlite *connection, sqlite3_stmt *statement, so_code code);
 
 /* Values (values.c). */
 so_value so_sqlite_value(sqlite3_value *value);

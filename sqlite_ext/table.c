@@ -1,8 +1,10 @@
 /*
- * Two virtual tables.
+ * Three virtual tables.
  *
  * solidobj_connection (eponymous) holds a connection's state: its connect makes it, its disconnect, which
  * sqlite3_close() calls early, frees it. It has no rows.
+ *
+ * solidobj_ring (eponymous) takes inserts that write nothing: SQLite tells it of the commit, see waking.c.
  *
  * solidobj (created by so_install) owns the tables solidobj_…, which SQLITE_DBCONFIG_DEFENSIVE protects because of it;
  * dropping it removes solidobj from the file. Its rows are the functions.
@@ -197,6 +199,66 @@ static int so_owner_shadow(const char *suffix)
     return 0;
 }
 
+static int so_ring_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **vtab, char **error)
+{
+    (void)argc;
+    (void)argv;
+    (void)error;
+    int rc = so_table_new(db, aux, "CREATE TABLE x(ring)", vtab);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
+    return rc;
+}
+
+static int so_ring_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid)
+{
+    (void)vtab;
+    (void)argc;
+    (void)argv;
+    *rowid = 0;
+    return SQLITE_OK;
+}
+
+static int so_ring_begin(sqlite3_vtab *vtab)
+{
+    (void)vtab;
+    return SQLITE_OK;
+}
+
+static int so_ring_commit(sqlite3_vtab *vtab)
+{
+    so_sqlite *connection = ((so_table *)vtab)->registration->connection;
+    if (connection != NULL)
+        so_sqlite_ring_now(connection);
+    return SQLITE_OK;
+}
+
+static int so_ring_rollback(sqlite3_vtab *vtab)
+{
+    so_sqlite *connection = ((so_table *)vtab)->registration->connection;
+    if (connection != NULL)
+        so_rings_clear(&connection->rings);
+    return SQLITE_OK;
+}
+
+static const sqlite3_module so_ring_module = {
+    .iVersion = 3,
+    .xConnect = so_ring_connect,
+    .xBestIndex = so_table_best,
+    .xDisconnect = so_table_disconnect,
+    .xOpen = so_table_cursor_open,
+    .xClose = so_table_cursor_close,
+    .xFilter = so_connection_filter,
+    .xNext = so_table_next,
+    .xEof = so_table_eof,
+    .xColumn = so_table_column,
+    .xRowid = so_table_rowid,
+    .xUpdate = so_ring_update,
+    .xBegin = so_ring_begin,
+    .xCommit = so_ring_commit,
+    .xRollback = so_ring_rollback,
+};
+
 static const sqlite3_module so_connection_module = {
     .iVersion = 3,
     .xConnect = so_connection_connect,
@@ -232,6 +294,9 @@ int so_sqlite_register_tables(so_registration *registration)
 {
     int rc = sqlite3_create_module_v2(registration->db, "solidobj_connection", &so_connection_module,
                                       so_registration_hold(registration), so_registration_drop);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_module_v2(registration->db, "solidobj_ring", &so_ring_module, so_registration_hold(registration),
+                                      so_registration_drop);
     if (rc == SQLITE_OK)
         rc = sqlite3_create_module_v2(registration->db, "solidobj", &so_owner_module, so_registration_hold(registration),
                                       so_registration_drop);

@@ -31,13 +31,13 @@ SELECT m.id AS message,
                ELSE 'waiting'
            END
        END AS status,
-       coalesce(m.attempts, CASE m.id WHEN c.head THEN c.attempts WHEN q.head THEN q.attempts END, 0) AS attempts,
+       coalesce(CASE m.id WHEN c.head THEN c.attempts WHEN q.head THEN q.attempts END, m.attempts, 0) AS attempts,
        strftime('%Y-%m-%dT%H:%M:%fZ', m.created_ms / 1000.0, 'unixepoch') AS created_at,
        strftime('%Y-%m-%dT%H:%M:%fZ', m.finished_ms / 1000.0, 'unixepoch') AS finished_at,
        m.turn,
        m.revision,
        m.result,
-       coalesce(m.error, CASE m.id WHEN c.head THEN c.error WHEN q.head THEN q.error END) AS error,
+       coalesce(CASE m.id WHEN c.head THEN c.error WHEN q.head THEN q.error END, m.error) AS error,
        m.incarnation
 FROM solidobj_message m
 JOIN solidobj_type t ON t.type = m.type
