@@ -32,20 +32,23 @@ so_code so_rejection_error(so_session *s, so_str rejection)
     for (int i = 0; i < 3; i++)
     {
         so_str value;
-        if (!so_json_get(s->arena, rejection, (so_str){names[i], strlen(names[i])}, &value) || so_json_first(value) == 'n')
+        if (!so_json_get(s->arena, rejection, (so_str){names[i], strlen(names[i])}, &value) ||
+            so_json_first(value) == 'n')
             continue;
         parts[i] = i < 2 ? so_json_unquote(s->arena, value) : value;
     }
-    return so_error_set(&s->err, SO_REJECTED,
-                        "The actor refused, nothing was changed; so_try gives this as an answer instead of an error.",
-                        "%.*s%s%.*s%s%.*s", (int)parts[0].n, parts[0].p == NULL ? "" : parts[0].p,
-                        parts[1].n > 0 ? ": " : "", (int)parts[1].n, parts[1].p == NULL ? "" : parts[1].p,
-                        parts[2].n > 0 ? " " : "", (int)parts[2].n, parts[2].p == NULL ? "" : parts[2].p);
+    return so_error_set(
+        &s->err, SO_REJECTED,
+        "The actor refused, nothing was changed; so_try gives this as an answer instead of an error.",
+        "%.*s%s%.*s%s%.*s", (int)parts[0].n, parts[0].p == NULL ? "" : parts[0].p, parts[1].n > 0 ? ": " : "",
+        (int)parts[1].n, parts[1].p == NULL ? "" : parts[1].p, parts[2].n > 0 ? " " : "", (int)parts[2].n,
+        parts[2].p == NULL ? "" : parts[2].p);
 }
 
 static so_code so_blocked(so_session *s, int64_t id, const char *why, const char *hint)
 {
-    return so_error_set(&s->err, SO_BLOCKED, hint, "message %lld of this actor comes first and %s", (long long)id, why);
+    return so_error_set(&s->err, SO_BLOCKED, hint, "message %lld of this actor comes first and %s",
+                        (long long)id, why);
 }
 
 /* Runs the actor's waiting messages, as a worker would. */
@@ -58,11 +61,14 @@ static so_code so_call_drain(so_session *s, so_visit *visit)
         so_turn turn;
         bool found;
         if (i == SO_CALL_DRAINS)
-            return so_blocked(s, slot->head, "too many wait", "Let a worker run them (so_run), or use so_send.");
+            return so_blocked(s, slot->head, "too many wait",
+                              "Let a worker run them (so_run), or use so_send.");
         if (slot->attempts > 0)
-            return so_blocked(s, slot->head, "waits for another attempt", "Use so_send, or so_ask to wait for the answer.");
+            return so_blocked(s, slot->head, "waits for another attempt",
+                              "Use so_send, or so_ask to wait for the answer.");
         if (slot->lane == SO_LANE_EXTERNAL)
-            return so_blocked(s, slot->head, "is for an external worker", "Run a worker that claims it (so_claim), or use so_ask.");
+            return so_blocked(s, slot->head, "is for an external worker",
+                              "Run a worker that claims it (so_claim), or use so_ask.");
         if (slot->lane != SO_LANE_RUN)
             return so_blocked(s, slot->head, "its operation is missing", "Define the operation again.");
         so_code code = so_message_read(s, slot->head, &message, &found);
@@ -78,7 +84,8 @@ static so_code so_call_drain(so_session *s, so_visit *visit)
         if (code != SO_OK)
             return code;
         if (turn.end == SO_TURN_FAILED)
-            return so_blocked(s, message.id, "fails", "A worker (so_run) retries it or makes it a dead letter.");
+            return so_blocked(s, message.id, "fails",
+                              "A worker (so_run) retries it or makes it a dead letter.");
         code = so_slot_next(s, visit->type->id, visit->actor.key, slot);
         if (code != SO_OK)
             return code;
@@ -87,8 +94,8 @@ static so_code so_call_drain(so_session *s, so_visit *visit)
 }
 
 /* Opens the actor with everything that waits for it in sight. *held: somebody holds its head. */
-static so_code so_call_open(so_session *s, const so_value *args, so_message *message, so_operation **operation,
-                            so_visit *visit, bool *held)
+static so_code so_call_open(so_session *s, const so_value *args, so_message *message,
+                            so_operation **operation, so_visit *visit, bool *held)
 {
     int64_t now_ms = so_now_ms(s);
     const so_type *type = (*operation)->type;
@@ -142,8 +149,8 @@ static so_code so_call_answer(so_session *s, const so_turn *turn, bool answers, 
 }
 
 /* One try at a call, in one piece of work. */
-static so_code so_call_work(so_session *s, const so_value *args, so_message *message, so_operation *operation, bool answers,
-                            bool *held, so_value *result)
+static so_code so_call_work(so_session *s, const so_value *args, so_message *message, so_operation *operation,
+                            bool answers, bool *held, so_value *result)
 {
     so_visit visit;
     so_turn turn;
@@ -160,8 +167,8 @@ static so_code so_call_work(so_session *s, const so_value *args, so_message *mes
     if (code != SO_OK)
         return code;
     if (turn.end == SO_TURN_FAILED)
-        return so_error_set(&s->err, SO_FAILED, "The turn left nothing; correct the cause and call again.", "%.*s",
-                            (int)turn.error.n, turn.error.p);
+        return so_error_set(&s->err, SO_FAILED, "The turn left nothing; correct the cause and call again.",
+                            "%.*s", (int)turn.error.n, turn.error.p);
     if (turn.end == SO_TURN_REJECTED && !answers)
         return so_rejection_error(s, turn.rejection);
     code = so_visit_close(&visit);
@@ -186,7 +193,8 @@ static so_code so_call_wait(so_session *s, const so_message *message, int64_t de
             return SO_OK;
         if (left <= 0)
             return so_error_set(&s->err, SO_TIMEOUT, "Raise timeout_ms, or use so_send.",
-                                "a worker still holds message %lld of this actor", (long long)actor.slot.head);
+                                "a worker still holds message %lld of this actor",
+                                (long long)actor.slot.head);
         /* The bell was armed for this head only from the second round on. */
         if (head == actor.slot.head)
             code = s->port->methods->wait(s->port, &waiting, left < lease ? left : lease);
@@ -196,7 +204,8 @@ static so_code so_call_wait(so_session *s, const so_message *message, int64_t de
     }
 }
 
-static so_code so_call_run(so_session *s, const char *name, const so_value *args, bool answers, so_value *result)
+static so_code so_call_run(so_session *s, const char *name, const so_value *args, bool answers,
+                           so_value *result)
 {
     so_message message;
     so_operation *operation;
@@ -207,12 +216,12 @@ static so_code so_call_run(so_session *s, const char *name, const so_value *args
     if (code != SO_OK)
         return code;
     if (operation->query)
-        return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Call it with so_query.", "the operation %.*s is a query",
-                            (int)operation->name.n, operation->name.p);
+        return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Call it with so_query.",
+                            "the operation %.*s is a query", (int)operation->name.n, operation->name.p);
     if (operation->handler.p == NULL)
         return so_error_set(&s->err, SO_BLOCKED, "Use so_ask, which waits for a worker, or so_send.",
-                            "the operation %.*s is for external workers and cannot run here", (int)operation->name.n,
-                            operation->name.p);
+                            "the operation %.*s is for external workers and cannot run here",
+                            (int)operation->name.n, operation->name.p);
     so_scope scope = s->port->methods->scope(s->port);
     int64_t deadline = s->port->methods->ticks_ms(s->port) + options.timeout_ms;
     s->cautious = false;
@@ -224,7 +233,8 @@ static so_code so_call_run(so_session *s, const char *name, const so_value *args
             return code;
         code = so_call_work(s, args, &message, operation, answers, &held, result);
         if (code == SO_OK && held)
-            code = so_error_set(&s->err, SO_BLOCKED, "Call again later, outside a transaction it is waited for; or use so_send.",
+            code = so_error_set(&s->err, SO_BLOCKED,
+                                "Call again later, outside a transaction it is waited for; or use so_send.",
                                 "a worker holds the head of this actor's mailbox");
         code = so_work_end(s, code);
         if (code == SO_CAUTION)
@@ -252,7 +262,8 @@ so_code so_fn_try(so_session *s, const so_value *args, int count, so_value *resu
     return so_call_run(s, "so_try", args, true, result);
 }
 
-static so_code so_query_work(so_session *s, const so_value *args, so_message *message, so_operation *operation, so_value *result)
+static so_code so_query_work(so_session *s, const so_value *args, so_message *message,
+                             so_operation *operation, so_value *result)
 {
     so_visit visit;
     so_actor actor;
@@ -264,14 +275,16 @@ static so_code so_query_work(so_session *s, const so_value *args, so_message *me
             code = so_request_prepare(s, args, message, &operation);
     }
     if (code == SO_OK && !operation->query)
-        code = so_error_set(&s->err, SO_INVALID_ARGUMENT, "Call it with so_call, or define it with {\"query\": true}.",
+        code = so_error_set(&s->err, SO_INVALID_ARGUMENT,
+                            "Call it with so_call, or define it with {\"query\": true}.",
                             "the operation %.*s is not a query", (int)operation->name.n, operation->name.p);
     bool pure = false;
     if (code == SO_OK)
         code = s->port->methods->handler_pure(s->port, operation, &pure);
     if (code == SO_OK && !pure)
         code = so_error_set(&s->err, SO_QUERY_CHANGED_STATE, "A query's statements may only read.",
-                            "the query %.*s has a statement that writes", (int)operation->name.n, operation->name.p);
+                            "the query %.*s has a statement that writes", (int)operation->name.n,
+                            operation->name.p);
     if (code == SO_OK)
         code = so_visit_open(&visit, s, s->arena, operation->type, message->key, so_now_ms(s));
     if (code == SO_OK)
@@ -298,8 +311,8 @@ static so_code so_query_work(so_session *s, const so_value *args, so_message *me
     if (turn.end == SO_TURN_FAILED && s->err.code == SO_QUERY_CHANGED_STATE)
         return s->err.code;
     if (turn.end == SO_TURN_FAILED)
-        return so_error_set(&s->err, SO_FAILED, "Correct the query's handler or its arguments.", "%.*s", (int)turn.error.n,
-                            turn.error.p);
+        return so_error_set(&s->err, SO_FAILED, "Correct the query's handler or its arguments.", "%.*s",
+                            (int)turn.error.n, turn.error.p);
     return so_call_answer(s, &turn, false, result);
 }
 

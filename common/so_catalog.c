@@ -10,11 +10,11 @@ typedef struct so_catalog_entry
     const char *text[SO_DIALECT_COUNT];
 } so_catalog_entry;
 
-#define SO_SQLITE(sql)                                                                                                 \
-    {                                                                                                                  \
-        {                                                                                                              \
-            [SO_DIALECT_SQLITE] = sql                                                                                  \
-        }                                                                                                              \
+#define SO_SQLITE(sql)                                                                                       \
+    {                                                                                                        \
+        {                                                                                                    \
+            [SO_DIALECT_SQLITE] = sql                                                                        \
+        }                                                                                                    \
     }
 
 static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
@@ -26,7 +26,8 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     [SO_STMT_LOOK] =
         SO_SQLITE("SELECT n.id, n.inbox, n.stamp, "
                   "(SELECT due_ms FROM main.solidobj_later ORDER BY due_ms LIMIT 1), "
-                  "a.incarnation, a.revision, a.turns, a.last, a.created_ms, a.updated_ms, a.members, a.bytes, a.state, "
+                  "a.incarnation, a.revision, a.turns, a.last, a.created_ms, a.updated_ms, a.members, "
+                  "a.bytes, a.state, "
                   "q.head, q.lane, q.rank, q.attempts, q.nonce, q.error, q.operation, "
                   "c.head, c.lane, c.attempts, c.nonce, c.expires_ms, c.worker, c.more, c.error "
                   "FROM (SELECT id, inbox, stamp FROM main.solidobj_message ORDER BY id DESC LIMIT 1) n "
@@ -34,37 +35,41 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
                   "LEFT JOIN main.solidobj_queue q ON q.type = ?1 AND q.key = ?2 "
                   "LEFT JOIN main.solidobj_claim c ON c.type = ?1 AND c.key = ?2"),
     /* stamp, max_mailbox, type, key, operation, created_ms, due_ms, max_attempts, keep, args, max_inbox */
-    [SO_STMT_APPEND] =
+    [SO_STMT_APPEND] = SO_SQLITE(
+        "INSERT INTO main.solidobj_message"
+        "(id, inbox, stamp, status, type, key, operation, created_ms, due_ms, max_attempts, keep, args) "
+        "SELECT id + 1, inbox, stamp, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 "
+        "FROM main.solidobj_message "
+        "WHERE id = (SELECT max(id) FROM main.solidobj_message) AND stamp = ?1 "
+        "AND id - inbox < ?11 AND ?2 >= id - inbox + 3 + coalesce("
+        "(SELECT max(id) FROM main.solidobj_mail WHERE type = ?3 AND key = ?4) - "
+        "(SELECT min(id) FROM main.solidobj_mail WHERE type = ?3 AND key = ?4) + 1, 0)"),
+    /* id, inbox, stamp, status, type, key, operation, created_ms, keep, attempts, finished_ms, incarnation,
+       turn, revision, previous, result, error */
+    [SO_STMT_RECORD] =
         SO_SQLITE("INSERT INTO main.solidobj_message"
-                  "(id, inbox, stamp, status, type, key, operation, created_ms, due_ms, max_attempts, keep, args) "
-                  "SELECT id + 1, inbox, stamp, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 "
-                  "FROM main.solidobj_message "
-                  "WHERE id = (SELECT max(id) FROM main.solidobj_message) AND stamp = ?1 "
-                  "AND id - inbox < ?11 AND ?2 >= id - inbox + 3 + coalesce("
-                  "(SELECT max(id) FROM main.solidobj_mail WHERE type = ?3 AND key = ?4) - "
-                  "(SELECT min(id) FROM main.solidobj_mail WHERE type = ?3 AND key = ?4) + 1, 0)"),
-    /* id, inbox, stamp, status, type, key, operation, created_ms, keep, attempts, finished_ms, incarnation, turn, revision,
-       previous, result, error */
-    [SO_STMT_RECORD] = SO_SQLITE("INSERT INTO main.solidobj_message"
-                                 "(id, inbox, stamp, status, type, key, operation, created_ms, keep, attempts, "
-                                 "finished_ms, incarnation, turn, revision, previous, result, error) "
-                                 "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"),
-    /* id, status, attempts, finished_ms, incarnation, turn, revision, previous, nonce, result, error; only a dead letter keeps
-       its arguments */
-    [SO_STMT_SETTLE] = SO_SQLITE("UPDATE main.solidobj_message "
-                                 "SET status = ?2, attempts = ?3, finished_ms = ?4, incarnation = ?5, turn = ?6, "
-                                 "revision = ?7, previous = ?8, nonce = ?9, result = ?10, error = ?11, "
-                                 "args = CASE WHEN ?2 = 4 THEN args END "
-                                 "WHERE id = ?1 AND status = 1"),
+                  "(id, inbox, stamp, status, type, key, operation, created_ms, keep, attempts, "
+                  "finished_ms, incarnation, turn, revision, previous, result, error) "
+                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"),
+    /* id, status, attempts, finished_ms, incarnation, turn, revision, previous, nonce, result, error; only a
+       dead letter keeps its arguments */
+    [SO_STMT_SETTLE] =
+        SO_SQLITE("UPDATE main.solidobj_message "
+                  "SET status = ?2, attempts = ?3, finished_ms = ?4, incarnation = ?5, turn = ?6, "
+                  "revision = ?7, previous = ?8, nonce = ?9, result = ?10, error = ?11, "
+                  "args = CASE WHEN ?2 = 4 THEN args END "
+                  "WHERE id = ?1 AND status = 1"),
     /* type, key, incarnation, revision, turns, last, created_ms, updated_ms, members, bytes, state */
-    [SO_STMT_ACTOR_INSERT] = SO_SQLITE("INSERT INTO main.solidobj_actor"
-                                       "(type, key, incarnation, revision, turns, last, created_ms, updated_ms, "
-                                       "members, bytes, state) "
-                                       "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
-    [SO_STMT_ACTOR_UPDATE] = SO_SQLITE("UPDATE main.solidobj_actor "
-                                       "SET revision = ?4, turns = ?5, last = ?6, updated_ms = ?8, members = ?9, "
-                                       "bytes = ?10, state = ?11 "
-                                       "WHERE type = ?1 AND key = ?2 AND incarnation = ?3"),
+    [SO_STMT_ACTOR_INSERT] =
+        SO_SQLITE("INSERT INTO main.solidobj_actor"
+                  "(type, key, incarnation, revision, turns, last, created_ms, updated_ms, "
+                  "members, bytes, state) "
+                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
+    [SO_STMT_ACTOR_UPDATE] =
+        SO_SQLITE("UPDATE main.solidobj_actor "
+                  "SET revision = ?4, turns = ?5, last = ?6, updated_ms = ?8, members = ?9, "
+                  "bytes = ?10, state = ?11 "
+                  "WHERE type = ?1 AND key = ?2 AND incarnation = ?3"),
 
     /* -> name, value */
     [SO_STMT_SETTINGS] = SO_SQLITE("SELECT name, value FROM main.solidobj_setting"),
@@ -83,9 +88,9 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     [SO_STMT_OPERATIONS] =
         SO_SQLITE("SELECT type, name, handler, options FROM main.solidobj_operation ORDER BY type, name"),
     /* type, name, handler, options */
-    [SO_STMT_OPERATION_SET] =
-        SO_SQLITE("INSERT INTO main.solidobj_operation(type, name, handler, options) VALUES(?1, ?2, ?3, ?4) "
-                  "ON CONFLICT(type, name) DO UPDATE SET handler = excluded.handler, options = excluded.options"),
+    [SO_STMT_OPERATION_SET] = SO_SQLITE(
+        "INSERT INTO main.solidobj_operation(type, name, handler, options) VALUES(?1, ?2, ?3, ?4) "
+        "ON CONFLICT(type, name) DO UPDATE SET handler = excluded.handler, options = excluded.options"),
     /* type, operation, lane, class */
     [SO_STMT_LANES_CHANGE] =
         SO_SQLITE("UPDATE main.solidobj_queue SET lane = ?3, operation = ?4 "
@@ -102,16 +107,18 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
         SO_SQLITE("INSERT INTO main.solidobj_member(incarnation, name, value) VALUES(?1, ?2, ?3)"),
     [SO_STMT_MEMBER_UPDATE] =
         SO_SQLITE("UPDATE main.solidobj_member SET value = ?3 WHERE incarnation = ?1 AND name = ?2"),
-    [SO_STMT_MEMBER_DELETE] = SO_SQLITE("DELETE FROM main.solidobj_member WHERE incarnation = ?1 AND name = ?2"),
+    [SO_STMT_MEMBER_DELETE] =
+        SO_SQLITE("DELETE FROM main.solidobj_member WHERE incarnation = ?1 AND name = ?2"),
 
     /* id -> status … error, as so_message_read() takes them */
-    [SO_STMT_MESSAGE] =
-        SO_SQLITE("SELECT status, type, key, operation, created_ms, due_ms, max_attempts, keep, attempts, finished_ms, "
-                  "incarnation, turn, revision, nonce, args, result, error "
-                  "FROM main.solidobj_message WHERE id = ?1 AND status > 0"),
+    [SO_STMT_MESSAGE] = SO_SQLITE(
+        "SELECT status, type, key, operation, created_ms, due_ms, max_attempts, keep, attempts, finished_ms, "
+        "incarnation, turn, revision, nonce, args, result, error "
+        "FROM main.solidobj_message WHERE id = ?1 AND status > 0"),
     /* type, key, limit -> unfinished messages, counted up to about the limit */
     [SO_STMT_MAILBOX_COUNT] =
-        SO_SQLITE("SELECT (SELECT count(*) FROM (SELECT 1 FROM main.solidobj_mail WHERE type = ?1 AND key = ?2 LIMIT ?3)) "
+        SO_SQLITE("SELECT (SELECT count(*) FROM (SELECT 1 FROM main.solidobj_mail WHERE type = ?1 AND key = "
+                  "?2 LIMIT ?3)) "
                   "+ (SELECT count(*) FROM main.solidobj_queue WHERE type = ?1 AND key = ?2) "
                   "+ coalesce((SELECT 1 + coalesce(json_array_length(more), 0) FROM main.solidobj_claim "
                   "WHERE type = ?1 AND key = ?2), 0) "
@@ -122,10 +129,11 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     [SO_STMT_MESSAGE_CHARGE] = SO_SQLITE("UPDATE main.solidobj_message "
                                          "SET attempts = coalesce(attempts, 0) + 1, error = ?2 "
                                          "WHERE id = ?1 AND status = 1"),
-    [SO_STMT_QUEUE_CHARGE] = SO_SQLITE("UPDATE main.solidobj_queue SET attempts = attempts + 1, error = ?2 "
-                                       "WHERE head = ?1 "
-                                       "AND type = (SELECT m.type FROM main.solidobj_message m WHERE m.id = ?1) "
-                                       "AND key = (SELECT m.key FROM main.solidobj_message m WHERE m.id = ?1)"),
+    [SO_STMT_QUEUE_CHARGE] =
+        SO_SQLITE("UPDATE main.solidobj_queue SET attempts = attempts + 1, error = ?2 "
+                  "WHERE head = ?1 "
+                  "AND type = (SELECT m.type FROM main.solidobj_message m WHERE m.id = ?1) "
+                  "AND key = (SELECT m.key FROM main.solidobj_message m WHERE m.id = ?1)"),
     /* from, limit -> id, type, key, operation, due_ms, max_attempts, attempts */
     [SO_STMT_INBOX] = SO_SQLITE("SELECT id, type, key, operation, due_ms, max_attempts, attempts "
                                 "FROM main.solidobj_message "
@@ -142,35 +150,39 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
                                      "WHERE l.type = ?1 AND l.key = ?2 ORDER BY l.id LIMIT 1"),
     /* type, key, id */
     [SO_STMT_MAIL_INSERT] = SO_SQLITE("INSERT INTO main.solidobj_mail(type, key, id) VALUES(?1, ?2, ?3)"),
-    [SO_STMT_MAIL_DELETE] = SO_SQLITE("DELETE FROM main.solidobj_mail WHERE type = ?1 AND key = ?2 AND id = ?3"),
+    [SO_STMT_MAIL_DELETE] =
+        SO_SQLITE("DELETE FROM main.solidobj_mail WHERE type = ?1 AND key = ?2 AND id = ?3"),
     /* now, limit -> as INBOX */
-    [SO_STMT_LATER_DUE] = SO_SQLITE("SELECT m.id, m.type, m.key, m.operation, m.due_ms, m.max_attempts, m.attempts "
-                                    "FROM main.solidobj_later l JOIN main.solidobj_message m ON m.id = l.id "
-                                    "WHERE l.due_ms <= ?1 ORDER BY l.due_ms, l.id LIMIT ?2"),
+    [SO_STMT_LATER_DUE] =
+        SO_SQLITE("SELECT m.id, m.type, m.key, m.operation, m.due_ms, m.max_attempts, m.attempts "
+                  "FROM main.solidobj_later l JOIN main.solidobj_message m ON m.id = l.id "
+                  "WHERE l.due_ms <= ?1 ORDER BY l.due_ms, l.id LIMIT ?2"),
     /* due_ms, id */
     [SO_STMT_LATER_INSERT] = SO_SQLITE("INSERT INTO main.solidobj_later(due_ms, id) VALUES(?1, ?2)"),
     [SO_STMT_LATER_DELETE] = SO_SQLITE("DELETE FROM main.solidobj_later WHERE due_ms = ?1 AND id = ?2"),
     /* -> type, due_ms; the first ones */
-    [SO_STMT_LATER_TIMES] = SO_SQLITE("SELECT m.type, l.due_ms "
-                                      "FROM main.solidobj_later l JOIN main.solidobj_message m ON m.id = l.id "
-                                      "ORDER BY l.due_ms LIMIT 1000"),
+    [SO_STMT_LATER_TIMES] =
+        SO_SQLITE("SELECT m.type, l.due_ms "
+                  "FROM main.solidobj_later l JOIN main.solidobj_message m ON m.id = l.id "
+                  "ORDER BY l.due_ms LIMIT 1000"),
     /* lane, type, class -> type, key, head, rank, attempts, nonce, error, operation, max_attempts */
-    [SO_STMT_QUEUE_FIRST] =
-        SO_SQLITE("SELECT q.type, q.key, q.head, q.rank, q.attempts, q.nonce, q.error, m.operation, m.max_attempts "
-                  "FROM main.solidobj_queue q JOIN main.solidobj_message m ON m.id = q.head "
-                  "WHERE q.lane = ?1 AND q.lane <> 3 AND q.type = ?2 AND q.operation = ?3 ORDER BY q.rank LIMIT 1"),
+    [SO_STMT_QUEUE_FIRST] = SO_SQLITE(
+        "SELECT q.type, q.key, q.head, q.rank, q.attempts, q.nonce, q.error, m.operation, m.max_attempts "
+        "FROM main.solidobj_queue q JOIN main.solidobj_message m ON m.id = q.head "
+        "WHERE q.lane = ?1 AND q.lane <> 3 AND q.type = ?2 AND q.operation = ?3 ORDER BY q.rank LIMIT 1"),
     /* lane, type, class -> rank */
     [SO_STMT_QUEUE_LAST_RANK] = SO_SQLITE("SELECT max(rank) FROM main.solidobj_queue "
                                           "WHERE lane = ?1 AND lane <> 3 AND type = ?2 AND operation = ?3"),
     /* type, key, head, lane, class, rank, attempts, nonce, error */
-    [SO_STMT_QUEUE_SET] =
-        SO_SQLITE("INSERT INTO main.solidobj_queue(type, key, head, lane, operation, rank, attempts, nonce, error) "
-                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
-                  "ON CONFLICT(type, key) DO UPDATE SET head = excluded.head, lane = excluded.lane, "
-                  "operation = excluded.operation, rank = excluded.rank, attempts = excluded.attempts, "
-                  "nonce = excluded.nonce, error = excluded.error"),
+    [SO_STMT_QUEUE_SET] = SO_SQLITE(
+        "INSERT INTO main.solidobj_queue(type, key, head, lane, operation, rank, attempts, nonce, error) "
+        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
+        "ON CONFLICT(type, key) DO UPDATE SET head = excluded.head, lane = excluded.lane, "
+        "operation = excluded.operation, rank = excluded.rank, attempts = excluded.attempts, "
+        "nonce = excluded.nonce, error = excluded.error"),
     [SO_STMT_QUEUE_DELETE] = SO_SQLITE("DELETE FROM main.solidobj_queue WHERE type = ?1 AND key = ?2"),
-    [SO_STMT_QUEUE_ANY_DUE] = SO_SQLITE("SELECT 1 FROM main.solidobj_queue WHERE lane = 3 AND rank <= ?1 LIMIT 1"),
+    [SO_STMT_QUEUE_ANY_DUE] =
+        SO_SQLITE("SELECT 1 FROM main.solidobj_queue WHERE lane = 3 AND rank <= ?1 LIMIT 1"),
     /* now, limit -> type, key */
     [SO_STMT_QUEUE_DUE] = SO_SQLITE("SELECT type, key FROM main.solidobj_queue "
                                     "WHERE lane = 3 AND rank <= ?1 ORDER BY rank LIMIT ?2"),
@@ -182,13 +194,14 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     [SO_STMT_QUEUE_TIMES] = SO_SQLITE("SELECT type, rank FROM main.solidobj_queue "
                                       "WHERE lane = 3 ORDER BY rank LIMIT 1000"),
     /* type, key, head, lane, attempts, nonce, expires_ms, worker, more, error */
-    [SO_STMT_CLAIM_SET] = SO_SQLITE("INSERT INTO main.solidobj_claim"
-                                    "(type, key, head, lane, attempts, nonce, expires_ms, worker, more, error) "
-                                    "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
-                                    "ON CONFLICT(type, key) DO UPDATE SET head = excluded.head, lane = excluded.lane, "
-                                    "attempts = excluded.attempts, nonce = excluded.nonce, "
-                                    "expires_ms = excluded.expires_ms, worker = excluded.worker, "
-                                    "more = excluded.more, error = excluded.error"),
+    [SO_STMT_CLAIM_SET] =
+        SO_SQLITE("INSERT INTO main.solidobj_claim"
+                  "(type, key, head, lane, attempts, nonce, expires_ms, worker, more, error) "
+                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
+                  "ON CONFLICT(type, key) DO UPDATE SET head = excluded.head, lane = excluded.lane, "
+                  "attempts = excluded.attempts, nonce = excluded.nonce, "
+                  "expires_ms = excluded.expires_ms, worker = excluded.worker, "
+                  "more = excluded.more, error = excluded.error"),
     [SO_STMT_CLAIM_DELETE] = SO_SQLITE("DELETE FROM main.solidobj_claim WHERE type = ?1 AND key = ?2"),
     /* now, limit -> type, key */
     [SO_STMT_CLAIMS_EXPIRED] =

@@ -1,6 +1,6 @@
 /*
- * The statement catalog: one entry per statement, one text per dialect. Parameters are numbered; their order, and
- * that of the columns, is the same in every dialect and stands beside the entry.
+ * The statement catalog: one entry per statement, one text per dialect. Parameters are numbered; their order,
+ * and that of the columns, is the same in every dialect and stands beside the entry.
  */
 #ifndef SO_CATALOG_H
 #define SO_CATALOG_H

@@ -1,8 +1,8 @@
 /*
  * External workers. See so_claim.h.
  *
- * A claim's text is MESSAGE.NONCE. The nonce is fresh for each claim, so that no late holder, no worker of the same
- * name and no copy of the database from before can pass for the current one.
+ * A claim's text is MESSAGE.NONCE. The nonce is fresh for each claim, so that no late holder, no worker of
+ * the same name and no copy of the database from before can pass for the current one.
  */
 #include "so_claim.h"
 
@@ -36,7 +36,8 @@ static const so_option so_claim_table[] = {
     {"operations", SO_OPTION_NAMES, offsetof(so_claim_options, operations), 0, 0, SO_OPTION_UNTOLD},
     {"max", SO_OPTION_INT, offsetof(so_claim_options, max), 1, 1000, SO_OPTION_UNTOLD},
     {"batch", SO_OPTION_INT, offsetof(so_claim_options, batch), 1, 1000, SO_OPTION_UNTOLD},
-    {"lease_ms", SO_OPTION_INT, offsetof(so_claim_options, lease_ms), 1, INT64_C(31536000000), SO_OPTION_UNTOLD},
+    {"lease_ms", SO_OPTION_INT, offsetof(so_claim_options, lease_ms), 1, INT64_C(31536000000),
+     SO_OPTION_UNTOLD},
     {"wait_ms", SO_OPTION_INT, offsetof(so_claim_options, wait_ms), 0, 86400000, SO_OPTION_UNTOLD},
     {.name = NULL}};
 
@@ -48,7 +49,8 @@ typedef struct so_fail_options
 
 static const so_option so_fail_table[] = {
     {"retry", SO_OPTION_BOOL, offsetof(so_fail_options, retry), 0, 0, SO_OPTION_UNTOLD},
-    {"delay_ms", SO_OPTION_INT, offsetof(so_fail_options, delay_ms), 0, INT64_C(31536000000), SO_OPTION_UNTOLD},
+    {"delay_ms", SO_OPTION_INT, offsetof(so_fail_options, delay_ms), 0, INT64_C(31536000000),
+     SO_OPTION_UNTOLD},
     {.name = NULL}};
 
 static void so_row_text(so_buffer *rows, const char *name, so_str text)
@@ -57,8 +59,8 @@ static void so_row_text(so_buffer *rows, const char *name, so_str text)
     so_json_quote(rows, text);
 }
 
-static so_code so_claim_row(so_session *s, const so_taken *taken, const so_visit *visit, so_str state, int64_t id, bool first,
-                            so_buffer *rows)
+static so_code so_claim_row(so_session *s, const so_taken *taken, const so_visit *visit, so_str state,
+                            int64_t id, bool first, so_buffer *rows)
 {
     so_message message;
     bool found;
@@ -154,7 +156,7 @@ static so_code so_claim_work(so_session *s, so_str worker, const so_claim_option
 so_code so_fn_claim(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
-    so_str worker;
+    so_str worker = {0};
     so_claim_options options = {.max = 1, .batch = 1};
     so_code code = so_name_check(&args[0], "worker", &worker, &s->err);
     if (code == SO_OK)
@@ -168,7 +170,8 @@ so_code so_fn_claim(so_session *s, const so_value *args, int count, so_value *re
     if (code != SO_OK)
         return code;
     int64_t deadline = s->port->methods->ticks_ms(s->port) + options.wait_ms;
-    const so_waiting waiting = {.bell = SO_BELL_EXTERNAL, .picky = options.types.p != NULL || options.operations.p != NULL};
+    const so_waiting waiting = {.bell = SO_BELL_EXTERNAL,
+                                .picky = options.types.p != NULL || options.operations.p != NULL};
     for (;;)
     {
         s->port->methods->arm(s->port, &waiting);
@@ -177,7 +180,7 @@ so_code so_fn_claim(so_session *s, const so_value *args, int count, so_value *re
         so_arena_reset(s->arena);
         so_buffer_init(&rows, s->arena);
         so_buffer_add_char(&rows, '[');
-        int64_t due_in_ms;
+        int64_t due_in_ms = -1;
         code = so_due_look(s, SO_LANE_EXTERNAL, options.types, &due_in_ms);
         if (code == SO_OK && due_in_ms == 0)
             code = so_worker_begin(s);
@@ -200,7 +203,8 @@ so_code so_fn_claim(so_session *s, const so_value *args, int count, so_value *re
 static so_code so_claim_lost(so_session *s)
 {
     return so_error_set(&s->err, SO_LOST_CLAIM,
-                        "The lease ran out, the actor was destroyed, or the message was settled or is not the first of its claim; nothing was changed.",
+                        "The lease ran out, the actor was destroyed, or the message was settled or is not "
+                        "the first of its claim; nothing was changed.",
                         "this is not the current claim of the actor's first unfinished message");
 }
 
@@ -256,7 +260,7 @@ static bool so_more_has(so_session *s, so_str more, int64_t id)
 
 static so_code so_settling_open(so_session *s, so_settling *settling)
 {
-    bool found;
+    bool found = false;
     so_code code = so_definitions_refresh(s);
     if (code == SO_OK)
         code = so_message_read(s, settling->id, &settling->message, &found);
@@ -269,8 +273,8 @@ static so_code so_settling_open(so_session *s, so_settling *settling)
     if (code != SO_OK)
         return code;
     const so_slot *slot = &settling->visit.actor.slot;
-    bool holds = slot->kind == SO_SLOT_CLAIMED && slot->lane == SO_LANE_EXTERNAL && slot->nonce == settling->nonce &&
-                 slot->expires_ms > settling->visit.now_ms;
+    bool holds = slot->kind == SO_SLOT_CLAIMED && slot->lane == SO_LANE_EXTERNAL &&
+                 slot->nonce == settling->nonce && slot->expires_ms > settling->visit.now_ms;
     settling->current = holds && slot->head == settling->id;
     settling->member = settling->current || (holds && so_more_has(s, slot->more, settling->id));
     return SO_OK;
@@ -379,13 +383,14 @@ static so_code so_commit_work(so_session *s, so_settling *settling, so_str outco
 so_code so_fn_commit(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
-    so_settling settling;
+    so_settling settling = {0};
     so_str outcome = SO_STR("{}");
     so_code code = so_claim_parse(s, &args[0], &settling.id, &settling.nonce);
     if (code == SO_OK && args[1].type != SO_NULL)
     {
         if (args[1].type != SO_TEXT)
-            code = so_error_set(&s->err, SO_INVALID_JSON, "Pass a JSON object as text.", "outcome must be a JSON object");
+            code = so_error_set(&s->err, SO_INVALID_JSON, "Pass a JSON object as text.",
+                                "outcome must be a JSON object");
         else
             code = so_json_check(s->arena, args[1].s, SO_JSON_OBJECT, "outcome", 0, &outcome, &s->err);
     }
@@ -419,7 +424,7 @@ static so_code so_reject_work(so_session *s, so_settling *settling, const so_val
 so_code so_fn_reject(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
-    so_settling settling;
+    so_settling settling = {0};
     so_code code = so_claim_parse(s, &args[0], &settling.id, &settling.nonce);
     if (code == SO_OK)
         code = so_work_begin(s);
@@ -446,7 +451,8 @@ static so_code so_fail_text(so_session *s, const so_value *value, so_str *text)
     return SO_OK;
 }
 
-static so_code so_fail_work(so_session *s, so_settling *settling, so_str error, const so_fail_options *options, so_value *result)
+static so_code so_fail_work(so_session *s, so_settling *settling, so_str error,
+                            const so_fail_options *options, so_value *result)
 {
     bool dead = true;
     so_code code = so_settling_open(s, settling);
@@ -454,11 +460,13 @@ static so_code so_fail_work(so_session *s, so_settling *settling, so_str error, 
         return code;
     so_visit *visit = &settling->visit;
     const so_slot *slot = &visit->actor.slot;
-    bool before = slot->kind == SO_SLOT_QUEUED && slot->head == settling->id && slot->nonce == settling->nonce;
+    bool before =
+        slot->kind == SO_SLOT_QUEUED && slot->head == settling->id && slot->nonce == settling->nonce;
     if (settling->current)
     {
         const so_operation *operation = so_operation_by_name(visit->type, settling->message.operation);
-        code = so_visit_fail(visit, &settling->message, operation, error, options->retry, options->delay_ms, &dead);
+        code = so_visit_fail(visit, &settling->message, operation, error, options->retry, options->delay_ms,
+                             &dead);
         if (code == SO_OK)
             code = so_visit_close(visit);
     }
@@ -473,8 +481,8 @@ static so_code so_fail_work(so_session *s, so_settling *settling, so_str error, 
 so_code so_fn_fail(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
-    so_settling settling;
-    so_str error;
+    so_settling settling = {0};
+    so_str error = {0};
     so_fail_options options = {.retry = true, .delay_ms = -1};
     so_code code = so_claim_parse(s, &args[0], &settling.id, &settling.nonce);
     if (code == SO_OK)
@@ -527,7 +535,7 @@ static so_code so_release_work(so_session *s, so_settling *settling, so_value *r
 so_code so_fn_release(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
-    so_settling settling;
+    so_settling settling = {0};
     so_code code = so_claim_parse(s, &args[0], &settling.id, &settling.nonce);
     if (code == SO_OK)
         code = so_work_begin(s);
@@ -558,7 +566,7 @@ static so_code so_renew_work(so_session *s, so_settling *settling, const so_valu
 so_code so_fn_renew(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
-    so_settling settling;
+    so_settling settling = {0};
     so_code code = so_claim_parse(s, &args[0], &settling.id, &settling.nonce);
     if (code == SO_OK)
         code = so_work_begin(s);

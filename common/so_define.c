@@ -8,13 +8,13 @@
 #include "so_names.h"
 #include "so_options.h"
 
-#define SO_INT_OPTION(name, structure, field, min, max)                                                                \
-    {                                                                                                                  \
-        name, SO_OPTION_INT, offsetof(structure, field), min, max, SO_OPTION_UNTOLD                                    \
+#define SO_INT_OPTION(name, structure, field, min, max)                                                      \
+    {                                                                                                        \
+        name, SO_OPTION_INT, offsetof(structure, field), min, max, SO_OPTION_UNTOLD                          \
     }
-#define SO_LATER_OPTION(name)                                                                                          \
-    {                                                                                                                  \
-        name, SO_OPTION_LATER, 0, 0, 0, SO_OPTION_UNTOLD                                                               \
+#define SO_LATER_OPTION(name)                                                                                \
+    {                                                                                                        \
+        name, SO_OPTION_LATER, 0, 0, 0, SO_OPTION_UNTOLD                                                     \
     }
 
 #define SO_DAY_MS INT64_C(86400000)
@@ -74,7 +74,9 @@ so_code so_operation_options_read(so_session *s, const so_value *value, so_opera
 static so_code so_options_text(so_session *s, const so_value *value, so_str *text)
 {
     *text = SO_STR("{}");
-    return value->type == SO_NULL ? SO_OK : so_json_check(s->arena, value->s, SO_JSON_OBJECT, "options", 0, text, &s->err);
+    return value->type == SO_NULL
+               ? SO_OK
+               : so_json_check(s->arena, value->s, SO_JSON_OBJECT, "options", 0, text, &s->err);
 }
 
 /* Makes every connection load the definitions again. */
@@ -148,18 +150,21 @@ so_code so_fn_test_clock(so_session *s, const so_value *args, int count, so_valu
 {
     (void)count;
     int64_t move;
-    so_code code = so_integer_argument(s, &args[0], "ms", -100 * 365 * SO_DAY_MS, 100 * 365 * SO_DAY_MS, &move);
+    so_code code =
+        so_integer_argument(s, &args[0], "ms", -100 * 365 * SO_DAY_MS, 100 * 365 * SO_DAY_MS, &move);
     if (code == SO_OK)
         code = so_work_begin(s);
     if (code != SO_OK)
         return code;
     code = so_definitions_refresh(s);
     if (code == SO_OK && !s->definitions.test)
-        code = so_error_set(&s->err, SO_FORBIDDEN, "Only so_install('{\"test\":true}') makes an installation whose clock moves.",
+        code = so_error_set(&s->err, SO_FORBIDDEN,
+                            "Only so_install('{\"test\":true}') makes an installation whose clock moves.",
                             "this is not a test installation");
     int64_t clock = s->definitions.clock_ms;
     if (code == SO_OK && (clock + move > 200 * 365 * SO_DAY_MS || clock + move < -40 * 365 * SO_DAY_MS))
-        code = so_error_set(&s->err, SO_INVALID_ARGUMENT, "Move it by at most a hundred years.", "the clock cannot move that far");
+        code = so_error_set(&s->err, SO_INVALID_ARGUMENT, "Move it by at most a hundred years.",
+                            "the clock cannot move that far");
     if (code == SO_OK && move != 0)
     {
         so_value setting[] = {SO_VALUE_STR(SO_STR("clock_ms")), SO_VALUE_INT(clock + move)};
@@ -186,10 +191,12 @@ so_code so_fn_define_actor(so_session *s, const so_value *args, int count, so_va
     if (code == SO_OK)
         code = so_options_text(s, &args[1], &text);
     if (code == SO_OK && options.retry_cap_ms < options.retry_base_ms)
-        code = so_error_set(&s->err, SO_INVALID_ARGUMENT, "The cap is the longest pause between attempts, the base the first.",
+        code = so_error_set(&s->err, SO_INVALID_ARGUMENT,
+                            "The cap is the longest pause between attempts, the base the first.",
                             "retry_cap_ms is below retry_base_ms");
     if (code == SO_OK && (int64_t)options.initial.n > options.max_state_bytes)
-        code = so_error_set(&s->err, SO_TOO_LARGE, "Raise max_state_bytes.", "initial has more than max_state_bytes bytes");
+        code = so_error_set(&s->err, SO_TOO_LARGE, "Raise max_state_bytes.",
+                            "initial has more than max_state_bytes bytes");
     if (code == SO_OK)
         code = so_work_begin(s);
     if (code != SO_OK)
@@ -218,8 +225,8 @@ static bool so_same_handler(const so_operation *operation, const so_value *handl
     return so_str_equal(operation->handler, handler->s);
 }
 
-static so_code so_operation_store(so_session *s, so_str type_name, so_str name, const so_value *handler, so_str text,
-                                  const so_operation *wanted)
+static so_code so_operation_store(so_session *s, so_str type_name, so_str name, const so_value *handler,
+                                  so_str text, const so_operation *wanted)
 {
     const so_type *type;
     so_code code = so_definitions_refresh(s);
@@ -229,7 +236,8 @@ static so_code so_operation_store(so_session *s, so_str type_name, so_str name, 
         return code;
     const so_operation *operation = so_operation_by_name(type, name);
     if (operation != NULL && so_same_handler(operation, handler) && operation->query == wanted->query &&
-        operation->max_attempts == wanted->max_attempts && (operation->members.p == NULL) == (wanted->members.p == NULL) &&
+        operation->max_attempts == wanted->max_attempts &&
+        (operation->members.p == NULL) == (wanted->members.p == NULL) &&
         (wanted->members.p == NULL || so_json_equal(operation->members, wanted->members)))
         return SO_OK;
     so_value params[] = {SO_VALUE_INT(type->id), SO_VALUE_STR(name), *handler, SO_VALUE_STR(text)};
@@ -263,7 +271,8 @@ so_code so_fn_define_operation(so_session *s, const so_value *args, int count, s
         code = so_error_set(&s->err, SO_INVALID_ARGUMENT, "Give the query a handler.",
                             "a query runs inside the database and cannot be external");
     if (code == SO_OK && args[2].type == SO_TEXT && !so_utf8_valid(args[2].s.p, args[2].s.n))
-        code = so_error_set(&s->err, SO_INVALID_ARGUMENT, "Pass SQL text.", "handler is not valid UTF-8 text without NUL");
+        code = so_error_set(&s->err, SO_INVALID_ARGUMENT, "Pass SQL text.",
+                            "handler is not valid UTF-8 text without NUL");
     if (code == SO_OK && args[2].type == SO_TEXT)
         code = s->port->methods->handler_check(s->port, args[2].s);
     if (code == SO_OK)

@@ -1,6 +1,6 @@
 /*
- * The connection's copy of the definitions. It holds while its stamp is that of the newest message row, which every
- * call reads anyway.
+ * The connection's copy of the definitions. It holds while its stamp is that of the newest message row, which
+ * every call reads anyway.
  */
 #include "so_define.h"
 
@@ -45,8 +45,8 @@ static so_code so_load_type(so_session *s, void *context, const so_value *column
 {
     so_loading *loading = context;
     so_definitions *definitions = loading->definitions;
-    definitions->types =
-        so_grow(s, definitions->types, definitions->type_count, &loading->type_capacity, sizeof *definitions->types);
+    definitions->types = so_grow(s, definitions->types, definitions->type_count, &loading->type_capacity,
+                                 sizeof *definitions->types);
     if (definitions->types == NULL)
         return so_error_nomem(&s->err);
     so_type *type = &definitions->types[definitions->type_count++];

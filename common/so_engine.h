@@ -36,9 +36,10 @@ enum
 };
 
 /*
- * Calls a function. Missing trailing arguments are filled in as SO_NULL. On SO_OK the result's texts live until
- * the session's next call; else the error is in session->err.
+ * Calls a function. Missing trailing arguments are filled in as SO_NULL. On SO_OK the result's texts live
+ * until the session's next call; else the error is in session->err.
  */
-so_code so_function_call(so_session *s, const so_function *function, const so_value *args, int count, so_value *result);
+so_code so_function_call(so_session *s, const so_function *function, const so_value *args, int count,
+                         so_value *result);
 
 #endif

@@ -72,11 +72,10 @@ const char *so_code_sqlstate(so_code code);
 void so_error_clear(so_error *err);
 
 /*
- * Fills `err` and returns `code`, so that a caller writes `return so_error_set(…)`. `hint` NULL: the one that the code has.
- * `format` is printf's; text that a user brought goes in through %s or %.*s, never as the format. A port that
- * reports SO_ENGINE sets `engine_code` after this call, which makes it 0.
- * Bytes that are not UTF-8 and control characters are replaced by '?', so that an error text can be stored
- * anywhere.
+ * Fills `err` and returns `code`, so that a caller writes `return so_error_set(…)`. `hint` NULL: the one that
+ * the code has. `format` is printf's; text that a user brought goes in through %s or %.*s, never as the
+ * format. A port that reports SO_ENGINE sets `engine_code` after this call, which makes it 0. Bytes that are
+ * not UTF-8 and control characters are replaced by '?', so that an error text can be stored anywhere.
  */
 so_code so_error_set(so_error *err, so_code code, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

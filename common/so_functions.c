@@ -15,7 +15,8 @@ const so_function so_functions[] = {
     {"so_test_clock", 1, 1, SO_FN_DIRECT, so_fn_test_clock, NULL},
     {"so_define_actor", 1, 2, SO_FN_DIRECT, so_fn_define_actor, NULL},
     {"so_define_operation", 3, 4, SO_FN_DIRECT, so_fn_define_operation, NULL},
-    {"so_types", 0, 0, SO_FN_DIRECT | SO_FN_IN_TURN | SO_FN_JSON | SO_FN_ROWS, so_fn_types, "type,options,operations"},
+    {"so_types", 0, 0, SO_FN_DIRECT | SO_FN_IN_TURN | SO_FN_JSON | SO_FN_ROWS, so_fn_types,
+     "type,options,operations"},
 
     {"so_send", 3, 5, SO_FN_IN_TURN, so_fn_send, NULL},
     {"so_call", 3, 5, SO_FN_DIRECT | SO_FN_JSON, so_fn_call, NULL},

@@ -48,15 +48,22 @@ so_code so_slot_store(so_session *s, int64_t type, so_str key, const so_slot *be
     so_value actor[] = {SO_VALUE_INT(type), SO_VALUE_STR(key)};
     so_code code = SO_OK;
     if (before->kind != after->kind && before->kind != SO_SLOT_NONE)
-        code = so_db_change(s, before->kind == SO_SLOT_QUEUED ? SO_STMT_QUEUE_DELETE : SO_STMT_CLAIM_DELETE, actor);
+        code = so_db_change(s, before->kind == SO_SLOT_QUEUED ? SO_STMT_QUEUE_DELETE : SO_STMT_CLAIM_DELETE,
+                            actor);
     if (code != SO_OK || after->kind == SO_SLOT_NONE)
         return code;
     so_value error = after->error.p == NULL ? SO_VALUE_NULL : SO_VALUE_STR(after->error);
     if (after->kind == SO_SLOT_QUEUED)
     {
-        so_value params[] = {SO_VALUE_INT(type),        SO_VALUE_STR(key),           SO_VALUE_INT(after->head),
-                             SO_VALUE_INT(after->lane), SO_VALUE_STR(so_slot_class(after)), SO_VALUE_INT(after->rank),
-                             SO_VALUE_INT(after->attempts), SO_VALUE_INT(after->nonce), error};
+        so_value params[] = {SO_VALUE_INT(type),
+                             SO_VALUE_STR(key),
+                             SO_VALUE_INT(after->head),
+                             SO_VALUE_INT(after->lane),
+                             SO_VALUE_STR(so_slot_class(after)),
+                             SO_VALUE_INT(after->rank),
+                             SO_VALUE_INT(after->attempts),
+                             SO_VALUE_INT(after->nonce),
+                             error};
         return so_db_change(s, SO_STMT_QUEUE_SET, params);
     }
     so_value params[] = {SO_VALUE_INT(type),
@@ -85,7 +92,8 @@ so_code so_slot_rank(so_session *s, int64_t type, so_slot *slot)
     return SO_OK;
 }
 
-so_code so_slot_queue(so_session *s, int64_t type, so_slot *slot, int64_t head, so_str operation, int64_t attempts)
+so_code so_slot_queue(so_session *s, int64_t type, so_slot *slot, int64_t head, so_str operation,
+                      int64_t attempts)
 {
     const so_type *definition = so_type_by_id(s, type);
     *slot = (so_slot){.kind = SO_SLOT_QUEUED, .head = head, .operation = operation, .attempts = attempts};
@@ -313,7 +321,8 @@ so_code so_mailbox_due(so_session *s, int64_t now_ms)
         code = so_db_row(s, SO_STMT_QUEUE_ANY_DUE, params, &column, &found);
     if (code == SO_OK && found)
         code = so_slots_bring(s, SO_STMT_QUEUE_DUE, now_ms);
-    bool look = s->definitions.test || now_ms < s->expiry_looked_ms || now_ms - s->expiry_looked_ms >= SO_EXPIRY_LOOK_MS;
+    bool look = s->definitions.test || now_ms < s->expiry_looked_ms ||
+                now_ms - s->expiry_looked_ms >= SO_EXPIRY_LOOK_MS;
     if (code == SO_OK && look)
     {
         s->expiry_looked_ms = now_ms;
@@ -336,7 +345,8 @@ so_code so_mailbox_settle(so_session *s, int64_t type, so_str key, int64_t now_m
     bool found = true;
     if (s->newest.id - s->newest.inbox < SO_ARRIVALS)
     {
-        so_value params[] = {SO_VALUE_INT(s->newest.inbox), SO_VALUE_INT(type), SO_VALUE_STR(key), SO_VALUE_INT(now_ms)};
+        so_value params[] = {SO_VALUE_INT(s->newest.inbox), SO_VALUE_INT(type), SO_VALUE_STR(key),
+                             SO_VALUE_INT(now_ms)};
         so_value column;
         code = so_db_row(s, SO_STMT_INBOX_HAS, params, &column, &found);
     }
@@ -351,6 +361,7 @@ so_code so_mailbox_settle(so_session *s, int64_t type, so_str key, int64_t now_m
 so_code so_lanes_change(so_session *s, int64_t type, so_str operation, so_lane lane)
 {
     so_slot slot = {.lane = lane, .operation = operation};
-    so_value params[] = {SO_VALUE_INT(type), SO_VALUE_STR(operation), SO_VALUE_INT(lane), SO_VALUE_STR(so_slot_class(&slot))};
+    so_value params[] = {SO_VALUE_INT(type), SO_VALUE_STR(operation), SO_VALUE_INT(lane),
+                         SO_VALUE_STR(so_slot_class(&slot))};
     return so_db_change(s, SO_STMT_LANES_CHANGE, params);
 }

@@ -1,9 +1,10 @@
 /*
  * The mailbox: which message of an actor is its head, what the head waits for, and what a worker may take.
  *
- * A sent message first lies in the inbox (the newest rows of the message table). Sorting it makes it the head of its
- * actor's slot, puts it into the mail behind that head, or puts it aside until it is due. A worker takes straight from
- * the inbox what it can run at once, so that a message that is run soon is never sorted at all.
+ * A sent message first lies in the inbox (the newest rows of the message table). Sorting it makes it the head
+ * of its actor's slot, puts it into the mail behind that head, or puts it aside until it is due. A worker
+ * takes straight from the inbox what it can run at once, so that a message that is run soon is never sorted
+ * at all.
  */
 #ifndef SO_MAILBOX_H
 #define SO_MAILBOX_H
@@ -20,7 +21,8 @@ void so_lane_ring(so_session *s, so_lane lane);
 so_code so_slot_store(so_session *s, int64_t type, so_str key, const so_slot *before, const so_slot *after);
 
 /* Makes `slot` QUEUED with this head at the back of its lane. */
-so_code so_slot_queue(so_session *s, int64_t type, so_slot *slot, int64_t head, so_str operation, int64_t attempts);
+so_code so_slot_queue(so_session *s, int64_t type, so_slot *slot, int64_t head, so_str operation,
+                      int64_t attempts);
 
 /* Sends a QUEUED slot to the back of its lane. */
 so_code so_slot_rank(so_session *s, int64_t type, so_slot *slot);
@@ -54,7 +56,8 @@ typedef struct so_arrivals
     size_t count;
 } so_arrivals;
 
-/* The unfinished messages of the inbox from an id on, at most SO_ARRIVALS; everything before `inbox` was sorted. */
+/* The unfinished messages of the inbox from an id on, at most SO_ARRIVALS; everything before `inbox` was
+ * sorted. */
 so_code so_inbox_read(so_session *s, int64_t from, so_arrivals *arrivals);
 so_code so_inbox_end(so_session *s, int64_t inbox);
 
@@ -69,12 +72,13 @@ so_code so_mailbox_join(so_session *s, const so_arrival *arrival);
 so_code so_mailbox_sort(so_session *s, int64_t now_ms, int64_t limit);
 
 /*
- * Begins a worker's piece of work. If a process died in a turn, that attempt is charged and committed first, so that a
- * message that kills whoever runs it ends as a dead letter.
+ * Begins a worker's piece of work. If a process died in a turn, that attempt is charged and committed first,
+ * so that a message that kills whoever runs it ends as a dead letter.
  */
 so_code so_worker_begin(so_session *s);
 
-/* Brings what became due: delayed messages join, retries become ready, leases that ran out end. Bounded per call. */
+/* Brings what became due: delayed messages join, retries become ready, leases that ran out end. Bounded per
+ * call. */
 so_code so_mailbox_due(so_session *s, int64_t now_ms);
 
 /* Sorts everything that concerns this actor; *changed: the actor's slot has to be looked up again. */
@@ -94,8 +98,9 @@ typedef struct so_take
     int64_t total;     /* messages, at most */
     int64_t lease_ms;  /* 0: the type's */
     so_str worker;
-    bool careful;      /* a message that may be what killed its worker, or that has one attempt left, is taken alone */
-    bool stores;       /* the claims are stored; else they are run and settled in this piece of work */
+    bool careful; /* a message that may be what killed its worker, or that has one attempt left, is taken
+                     alone */
+    bool stores;  /* the claims are stored; else they are run and settled in this piece of work */
     int64_t now_ms;
 } so_take;
 
@@ -113,12 +118,13 @@ typedef struct so_taken
 } so_taken;
 
 /*
- * Claims work and stores the claims; in a piece of work, with fresh definitions. `taken` has room for take->actors; texts live in the session's
- * arena.
+ * Claims work and stores the claims; in a piece of work, with fresh definitions. `taken` has room for
+ * take->actors; texts live in the session's arena.
  */
 so_code so_mailbox_take(so_session *s, const so_take *take, so_taken *taken, size_t *count);
 
-/* Whether something could be taken from `lane` (0: from any) now: 0, else in how many milliseconds, -1: nothing waits. Reads only. */
+/* Whether something could be taken from `lane` (0: from any) now: 0, else in how many milliseconds, -1:
+ * nothing waits. Reads only. */
 so_code so_mailbox_next_due(so_session *s, int lane, so_str types, int64_t now_ms, int64_t *due_in_ms);
 
 /* True if `name` is in a compact JSON array of plain names (p NULL: every name is). */

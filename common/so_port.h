@@ -25,7 +25,8 @@ typedef enum so_scope
     SO_SCOPE_FREE,        /* autocommit, nothing open: we may begin, commit, undo and wait */
     SO_SCOPE_READING,     /* autocommit, but a read cursor is open: as FREE, but no waiting */
     SO_SCOPE_TRANSACTION, /* the caller's transaction is open */
-    SO_SCOPE_STATEMENT    /* under a statement of the caller that is writing: one statement of ours at the most */
+    SO_SCOPE_STATEMENT /* under a statement of the caller that is writing: one statement of ours at the most
+                        */
 } so_scope;
 
 /* The life of a message, as it is stored. */
@@ -86,7 +87,8 @@ typedef struct so_slot
     so_lane lane;
     int64_t rank;     /* QUEUED */
     int64_t attempts; /* of the head that were started */
-    int64_t nonce;    /* CLAIMED: of this claim; QUEUED: of the last claim that was settled on this head, 0: none */
+    int64_t
+        nonce; /* CLAIMED: of this claim; QUEUED: of the last claim that was settled on this head, 0: none */
     int64_t expires_ms; /* CLAIMED */
     so_str worker;      /* CLAIMED */
     so_str more;        /* CLAIMED: JSON array of further message ids, p NULL: none */
@@ -142,7 +144,8 @@ typedef struct so_waiting
     bool picky;      /* this waiter does not take all work of the bell */
 } so_waiting;
 
-/* One row of an `each`; the texts live until it returns. Anything but SO_OK ends the walk and is its result. */
+/* One row of an `each`; the texts live until it returns. Anything but SO_OK ends the walk and is its result.
+ */
 typedef so_code (*so_row_fn)(so_session *session, void *context, const so_value *columns);
 
 typedef struct so_port_methods
@@ -153,18 +156,20 @@ typedef struct so_port_methods
     so_scope (*scope)(so_port *port);
 
     /*
-     * Begins a piece of work: a transaction of our own (SCOPE_FREE, SCOPE_READING) or a savepoint in the caller's; with `write`
-     * it holds the right to write from its start. SO_INSIDE_STATEMENT where that cannot be had (never without `write`).
-     * `end` with keep=true commits or releases it, with false undoes it; when committing fails it has been undone and the
-     * error is the engine's. Pieces do not nest.
+     * Begins a piece of work: a transaction of our own (SCOPE_FREE, SCOPE_READING) or a savepoint in the
+     * caller's; with `write` it holds the right to write from its start. SO_INSIDE_STATEMENT where that
+     * cannot be had (never without `write`). `end` with keep=true commits or releases it, with false undoes
+     * it; when committing fails it has been undone and the error is the engine's. Pieces do not nest.
      */
     so_code (*begin)(so_port *port, bool write);
     so_code (*end)(so_port *port, bool keep);
 
-    /* Whether a piece of work that writes could begin here, without beginning one: the error that it would meet. */
+    /* Whether a piece of work that writes could begin here, without beginning one: the error that it would
+     * meet. */
     so_code (*writable)(so_port *port);
 
-    /* A mark within a piece of work, for one turn: taken back by `undo`, forgotten by `release`. They do not nest. */
+    /* A mark within a piece of work, for one turn: taken back by `undo`, forgotten by `release`. They do not
+     * nest. */
     so_code (*mark)(so_port *port);
     so_code (*undo)(so_port *port);
     so_code (*release)(so_port *port);
@@ -177,44 +182,50 @@ typedef struct so_port_methods
     int64_t (*random)(so_port *port);   /* 62 random bits, never 0 */
 
     /*
-     * Waking up: arm, look, wait. `arm` notes how often a bell has rung; `wait` sleeps until it rings again, at most
-     * `milliseconds`, less if there may be news. `ring` takes effect when what was written becomes visible to others, and
-     * never fails. SO_ENGINE when interrupted.
+     * Waking up: arm, look, wait. `arm` notes how often a bell has rung; `wait` sleeps until it rings again,
+     * at most `milliseconds`, less if there may be news. `ring` takes effect when what was written becomes
+     * visible to others, and never fails. SO_ENGINE when interrupted.
      */
     void (*arm)(so_port *port, const so_waiting *waiting);
     so_code (*wait)(so_port *port, const so_waiting *waiting, int64_t milliseconds);
     void (*ring)(so_port *port, so_bell bell, int64_t message, bool everybody);
 
-    /* False only if nothing has rung for this message or a later one that shares its bell; true when in doubt. */
+    /* False only if nothing has rung for this message or a later one that shares its bell; true when in
+     * doubt. */
     bool (*rung)(so_port *port, int64_t message);
 
-    /* A worker of SO_BELL_RUN that takes all work is about to look for it (and will until it sleeps in `wait`), or leaves. */
+    /* A worker of SO_BELL_RUN that takes all work is about to look for it (and will until it sleeps in
+     * `wait`), or leaves. */
     void (*awake)(so_port *port, bool awake);
 
     /* Whether such a worker seems to be there, awake or asleep. */
     bool (*attended)(so_port *port);
 
     /*
-     * An attempt on record without a commit. A port that `keeps_notes` has a place that outlives this process: `note` says
-     * there which message's handler is about to start in this piece of work (0: none), and `noted`, in a piece of work that may write, gives
-     * what somebody noted who died, else 0. Without, claims are committed before they are run.
+     * An attempt on record without a commit. A port that `keeps_notes` has a place that outlives this
+     * process: `note` says there which message's handler is about to start in this piece of work (0: none),
+     * and `noted`, in a piece of work that may write, gives what somebody noted who died, else 0. Without,
+     * claims are committed before they are run.
      */
     bool (*keeps_notes)(so_port *port);
     void (*note)(so_port *port, int64_t message);
     int64_t (*noted)(so_port *port);
 
-    /* Reads an actor (which need not exist), its slot and the newest row in one step. With `type` 0 only the newest row. */
+    /* Reads an actor (which need not exist), its slot and the newest row in one step. With `type` 0 only the
+     * newest row. */
     so_code (*look)(so_port *port, int64_t type, so_str key, so_actor *actor, so_newest *newest);
 
     /*
-     * Stores an unfinished message as one statement that is right in every scope, and gives its id. *stored is
-     * false, and nothing was written, if the newest row's stamp is not `stamp`, if the inbox holds `max_inbox` messages, or if
-     * the mailbox may hold `max_mailbox` messages already (judged cheaply, never too low).
+     * Stores an unfinished message as one statement that is right in every scope, and gives its id. *stored
+     * is false, and nothing was written, if the newest row's stamp is not `stamp`, if the inbox holds
+     * `max_inbox` messages, or if the mailbox may hold `max_mailbox` messages already (judged cheaply, never
+     * too low).
      */
-    so_code (*append)(so_port *port, const so_message *message, int64_t stamp, int64_t max_inbox, int64_t max_mailbox,
-                      int64_t *id, bool *stored);
+    so_code (*append)(so_port *port, const so_message *message, int64_t stamp, int64_t max_inbox,
+                      int64_t max_mailbox, int64_t *id, bool *stored);
 
-    /* Within a piece of work: stores a finished message that was never in the mailbox (newest->id + 1), or finishes a stored one. */
+    /* Within a piece of work: stores a finished message that was never in the mailbox (newest->id + 1), or
+     * finishes a stored one. */
     so_code (*record)(so_port *port, const so_message *message, so_newest *newest);
     so_code (*settle)(so_port *port, const so_message *message);
 
@@ -222,22 +233,27 @@ typedef struct so_port_methods
     so_code (*write_actor)(so_port *port, const so_actor *actor, bool create);
 
     /*
-     * Handlers. `check` says whether `text` can be a handler here (SO_INVALID_ARGUMENT with the reason), `run` runs it for a turn:
-     * it asks so_turn_parameter() for each name that the text uses and gives the last statement's columns to
-     * so_turn_column(). SO_OK and *end, or an engine error that is nobody's turn's fault (busy, full, interrupted). `pure`
-     * tells whether its statements only read (known without running it). `forget` drops what was prepared.
+     * Handlers. `check` says whether `text` can be a handler here (SO_INVALID_ARGUMENT with the reason),
+     * `run` runs it for a turn: it asks so_turn_parameter() for each name that the text uses and gives the
+     * last statement's columns to so_turn_column(). SO_OK and *end, or an engine error that is nobody's
+     * turn's fault (busy, full, interrupted). `pure` tells whether its statements only read (known without
+     * running it). `forget` drops what was prepared.
      */
     so_code (*handler_check)(so_port *port, so_str text);
     so_code (*handler_pure)(so_port *port, so_operation *operation, bool *pure);
     so_code (*handler_run)(so_port *port, so_operation *operation, so_turn *turn, so_handler_end *end);
     void (*handler_forget)(so_port *port);
 
-    /* The catalog. `row` gives the first row (*found false: there was none), `change` runs a statement without rows. */
-    so_code (*row)(so_port *port, so_statement statement, const so_value *params, so_value *columns, bool *found);
-    so_code (*each)(so_port *port, so_statement statement, const so_value *params, so_row_fn fn, void *context);
+    /* The catalog. `row` gives the first row (*found false: there was none), `change` runs a statement
+     * without rows. */
+    so_code (*row)(so_port *port, so_statement statement, const so_value *params, so_value *columns,
+                   bool *found);
+    so_code (*each)(so_port *port, so_statement statement, const so_value *params, so_row_fn fn,
+                    void *context);
     so_code (*change)(so_port *port, so_statement statement, const so_value *params, int64_t *changed);
 
-    /* Creates the tables if they are not there; idempotent, safe under concurrent callers. In a piece of work. */
+    /* Creates the tables if they are not there; idempotent, safe under concurrent callers. In a piece of
+     * work. */
     so_code (*create_schema)(so_port *port, bool *created);
 } so_port_methods;
 

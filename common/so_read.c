@@ -14,7 +14,8 @@
 
 static so_code so_unknown_message(so_session *s, int64_t id)
 {
-    return so_error_set(&s->err, SO_UNKNOWN_MESSAGE, "It was pruned, or destroyed with its actor, or never sent.",
+    return so_error_set(&s->err, SO_UNKNOWN_MESSAGE,
+                        "It was pruned, or destroyed with its actor, or never sent.",
                         "there is no message %lld", (long long)id);
 }
 
@@ -35,11 +36,12 @@ so_code so_result_read(so_session *s, int64_t id, bool *finished, so_message *me
     case SO_MESSAGE_REJECTED:
         return so_rejection_error(s, message->error);
     case SO_MESSAGE_DEAD:
-        return so_error_set(&s->err, SO_FAILED, "It used up its attempts and is a dead letter.", "message %lld failed: %.*s",
-                            (long long)id, (int)message->error.n, message->error.p);
+        return so_error_set(&s->err, SO_FAILED, "It used up its attempts and is a dead letter.",
+                            "message %lld failed: %.*s", (long long)id, (int)message->error.n,
+                            message->error.p);
     case SO_MESSAGE_CANCELLED:
-        return so_error_set(&s->err, SO_FAILED, "Send it again if it is still wanted.", "message %lld was cancelled",
-                            (long long)id);
+        return so_error_set(&s->err, SO_FAILED, "Send it again if it is still wanted.",
+                            "message %lld was cancelled", (long long)id);
     default:
         return SO_OK;
     }
@@ -104,7 +106,9 @@ static so_code so_standing_read(so_session *s, const so_message *message, so_sta
         standing->status = "claimed";
         standing->attempts = held ? 0 : slot->attempts;
         standing->error = held ? (so_str){0} : slot->error;
-        snprintf(reason, size, slot->worker.n > 0 ? "the worker %.*s holds it until %s" : "%.*sa worker runs it, at the latest until %s",
+        snprintf(reason, size,
+                 slot->worker.n > 0 ? "the worker %.*s holds it until %s"
+                                    : "%.*sa worker runs it, at the latest until %s",
                  (int)slot->worker.n, slot->worker.n > 0 ? slot->worker.p : "", moment);
     }
     else if (slot->kind != SO_SLOT_NONE && slot->head != message->id)
@@ -117,7 +121,8 @@ static so_code so_standing_read(so_session *s, const so_message *message, so_sta
         {
             standing->status = "retrying";
             standing->due_ms = slot->rank;
-            snprintf(reason, size, slot->rank > now_ms ? "it waits for its next attempt" : "it waits for a worker");
+            snprintf(reason, size,
+                     slot->rank > now_ms ? "it waits for its next attempt" : "it waits for a worker");
         }
         else if (operation == NULL)
             snprintf(reason, size, "its operation is missing");
@@ -125,7 +130,9 @@ static so_code so_standing_read(so_session *s, const so_message *message, so_sta
         {
             if (standing->attempts > 0)
                 standing->status = "retrying";
-            snprintf(reason, size, operation->handler.p == NULL ? "it waits for an external worker (so_claim)" : "it waits for a worker (so_run)");
+            snprintf(reason, size,
+                     operation->handler.p == NULL ? "it waits for an external worker (so_claim)"
+                                                  : "it waits for a worker (so_run)");
         }
     }
     return SO_OK;
@@ -143,7 +150,8 @@ so_code so_timeout_error(so_session *s, int64_t id)
         code = so_standing_read(s, &message, &standing);
     if (code != SO_OK)
         return code;
-    return so_error_set(&s->err, SO_TIMEOUT, "The message stays in the mailbox; ask again with so_wait or so_result.",
+    return so_error_set(&s->err, SO_TIMEOUT,
+                        "The message stays in the mailbox; ask again with so_wait or so_result.",
                         "message %lld is not finished: %s", (long long)id, standing.reason);
 }
 
@@ -188,7 +196,8 @@ static so_code so_status_work(so_session *s, int64_t id, so_value *result)
     so_buffer_add_int(&buffer, id);
     if (!found)
     {
-        so_buffer_add_text(&buffer, ",\"status\":\"gone\",\"reason\":\"it was pruned, destroyed or never there\"}");
+        so_buffer_add_text(&buffer,
+                           ",\"status\":\"gone\",\"reason\":\"it was pruned, destroyed or never there\"}");
         *result = SO_VALUE_JSON(so_buffer_str(&buffer));
         return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
     }
@@ -299,7 +308,8 @@ static so_code so_due_row(so_session *s, void *context, const so_value *columns)
 {
     so_due_walk *walk = context;
     const so_type *type = so_type_by_id(s, columns[0].i);
-    if (type != NULL && columns[1].type == SO_INT && columns[1].i < walk->due_ms && so_name_in(s, walk->types, type->name))
+    if (type != NULL && columns[1].type == SO_INT && columns[1].i < walk->due_ms &&
+        so_name_in(s, walk->types, type->name))
         walk->due_ms = columns[1].i;
     return SO_OK;
 }
@@ -319,12 +329,15 @@ static so_code so_due_inbox(so_session *s, so_due_walk *walk, int64_t now_ms)
             const so_type *type = so_type_by_id(s, row->type);
             so_actor actor;
             so_newest newest;
-            so_lane lane = type == NULL ? SO_LANE_STUCK : so_lane_of(so_operation_by_name(type, row->operation));
-            if (lane == SO_LANE_STUCK || (walk->lane != 0 && walk->lane != (int)lane) || !so_name_in(s, walk->types, type->name))
+            so_lane lane =
+                type == NULL ? SO_LANE_STUCK : so_lane_of(so_operation_by_name(type, row->operation));
+            if (lane == SO_LANE_STUCK || (walk->lane != 0 && walk->lane != (int)lane) ||
+                !so_name_in(s, walk->types, type->name))
                 continue;
             if (row->due_ms <= now_ms)
                 code = s->port->methods->look(s->port, row->type, row->key, &actor, &newest);
-            if (code == SO_OK && (row->due_ms > now_ms || actor.slot.kind == SO_SLOT_NONE) && row->due_ms < walk->due_ms)
+            if (code == SO_OK && (row->due_ms > now_ms || actor.slot.kind == SO_SLOT_NONE) &&
+                row->due_ms < walk->due_ms)
                 walk->due_ms = row->due_ms;
         }
         if (code != SO_OK)

@@ -1,9 +1,9 @@
 /*
  * Running turns inside the database. See so_run.h.
  *
- * An attempt is on record before its handler starts. Where the port keeps notes that outlive this process, a batch is taken
- * and run in one transaction; elsewhere it is claimed in one and run in the next, which also claims the batch after it.
- * Either way a batch costs one commit.
+ * An attempt is on record before its handler starts. Where the port keeps notes that outlive this process, a
+ * batch is taken and run in one transaction; elsewhere it is claimed in one and run in the next, which also
+ * claims the batch after it. Either way a batch costs one commit.
  */
 #include "so_run.h"
 
@@ -21,7 +21,7 @@ enum
 {
     SO_RUN_BATCH = 32,
     SO_RUN_MAX_BATCH = 1000,
-    SO_RUN_SORT = 256, /* messages of the inbox that are sorted behind a hot actor */
+    SO_RUN_SORT = 256,        /* messages of the inbox that are sorted behind a hot actor */
     SO_WAIT_IDLE_MS = 5,      /* the shortest sleep when work is due that this worker may not take */
     SO_WAIT_LONGEST_MS = 1000 /* the longest, so that polling finds what no wake-up told */
 };
@@ -66,21 +66,24 @@ static void so_runner_count(so_runner *runner, const so_turn *turn, bool dead)
 }
 
 /* A message whose attempts all ended with the death of their process. */
-static so_code so_run_bury(so_runner *runner, so_visit *visit, so_message *message, const so_operation *operation, bool *ended)
+static so_code so_run_bury(so_runner *runner, so_visit *visit, so_message *message,
+                           const so_operation *operation, bool *ended)
 {
     bool dead;
     so_session *s = runner->session;
     s->arena = visit->arena;
     visit->actor.slot.attempts--;
     *ended = true;
-    so_str error = so_arena_copy_str(visit->arena, message->error.p == NULL ? SO_STR("its attempts were used up") : message->error);
+    so_str error = so_arena_copy_str(
+        visit->arena, message->error.p == NULL ? SO_STR("its attempts were used up") : message->error);
     if (error.p == NULL)
         return so_error_nomem(&s->err);
     runner->dead++;
     return so_visit_fail(visit, message, operation, error, false, 0, &dead);
 }
 
-/* Runs the head of a claimed slot. *ended: the claim is over, because it failed or its operation is not ours any more. */
+/* Runs the head of a claimed slot. *ended: the claim is over, because it failed or its operation is not ours
+ * any more. */
 static so_code so_run_head(so_runner *runner, so_visit *visit, bool *ended)
 {
     so_session *s = runner->session;
@@ -93,7 +96,8 @@ static so_code so_run_head(so_runner *runner, so_visit *visit, bool *ended)
     s->arena = &s->turn_arena;
     so_code code = so_message_read(s, slot->head, &message, &found);
     if (code == SO_OK && !found)
-        code = so_error_set(&s->err, SO_UNKNOWN_MESSAGE, NULL, "the claimed message %lld is missing", (long long)slot->head);
+        code = so_error_set(&s->err, SO_UNKNOWN_MESSAGE, NULL, "the claimed message %lld is missing",
+                            (long long)slot->head);
     so_operation *operation = code == SO_OK ? so_operation_by_name(visit->type, message.operation) : NULL;
     if (code == SO_OK && so_lane_of(operation) != SO_LANE_RUN)
     {
@@ -101,7 +105,8 @@ static so_code so_run_head(so_runner *runner, so_visit *visit, bool *ended)
         s->arena = visit->arena;
         code = so_slot_return_more(s, visit->type->id, visit->actor.key, slot);
         if (code == SO_OK)
-            code = so_slot_queue(s, visit->type->id, slot, message.id, so_arena_copy_str(visit->arena, message.operation), attempts);
+            code = so_slot_queue(s, visit->type->id, slot, message.id,
+                                 so_arena_copy_str(visit->arena, message.operation), attempts);
         *ended = true;
         return code;
     }
@@ -156,7 +161,8 @@ static so_code so_run_taken(so_runner *runner, const so_taken *taken, int64_t no
         visit.actor.slot = taken->slot;
         visit.stored = taken->before;
     }
-    else if (code != SO_OK || slot->kind != SO_SLOT_CLAIMED || slot->nonce != taken->slot.nonce || slot->expires_ms <= now_ms)
+    else if (code != SO_OK || slot->kind != SO_SLOT_CLAIMED || slot->nonce != taken->slot.nonce ||
+             slot->expires_ms <= now_ms)
         return code;
     bool ended = false;
     while (code == SO_OK && !ended)
@@ -204,7 +210,8 @@ static so_code so_run_work(so_runner *runner, const so_run_options *options, int
         hot = hot || runner->taken[i].count >= room;
     if (code == SO_OK && runner->notes)
         code = so_run_claimed(runner, now_ms);
-    /* One actor filled the batch: what else it has in the inbox goes to the back of the queue, not before the others. */
+    /* One actor filled the batch: what else it has in the inbox goes to the back of the queue, not before the
+     * others. */
     if (code == SO_OK && hot && s->newest.inbox <= s->newest.id)
         code = so_mailbox_sort(s, now_ms, SO_RUN_SORT);
     return code;
@@ -361,7 +368,8 @@ static so_code so_scope_free(so_session *s, const char *what)
     if (scope == SO_SCOPE_STATEMENT)
         return so_error_set(&s->err, SO_INSIDE_STATEMENT, "Call it in a SELECT of its own.",
                             "%s cannot run under a statement that writes", what);
-    return so_error_set(&s->err, SO_INSIDE_TRANSACTION, "Call it in a SELECT of its own, outside a transaction.",
+    return so_error_set(&s->err, SO_INSIDE_TRANSACTION,
+                        "Call it in a SELECT of its own, outside a transaction.",
                         "%s cannot run while a transaction or a read cursor is open", what);
 }
 
@@ -442,7 +450,8 @@ static so_code so_run_actor_work(so_runner *runner, int64_t type_id, so_str key)
         slot->expires_ms = now_ms + type->options.lease_ms;
         slot->worker = SO_STR("");
         slot->more = (so_str){0};
-        runner->taken[0] = (so_taken){.type = type_id, .key = key, .before = visit.stored, .slot = *slot, .count = 1};
+        runner->taken[0] =
+            (so_taken){.type = type_id, .key = key, .before = visit.stored, .slot = *slot, .count = 1};
         runner->count = 1;
         if (runner->notes)
             return so_run_claimed(runner, now_ms);
@@ -520,7 +529,8 @@ static so_code so_wait_loop(so_session *s, int64_t id, int64_t timeout_ms, so_va
     for (bool first = true; code == SO_OK && !finished; first = false)
     {
         port->arm(s->port, &waiting);
-        /* A worker that is there gets a first chance, until somebody commits something or a short while is over. */
+        /* A worker that is there gets a first chance, until somebody commits something or a short while is
+         * over. */
         bool left_to_worker = first && port->attended(s->port);
         /* What this session has just sent exists, and a worker that finished it has rung: no need to read. */
         if (!left_to_worker || id != s->sent || port->rung(s->port, id))
@@ -592,7 +602,7 @@ so_code so_fn_next_due(so_session *s, const so_value *args, int count, so_value 
 {
     (void)count;
     so_str types;
-    int64_t due_in_ms;
+    int64_t due_in_ms = -1;
     so_code code = so_types_argument(s, &args[0], &types);
     if (code == SO_OK)
         code = so_work_begin_reading(s);

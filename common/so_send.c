@@ -15,15 +15,16 @@ enum
     SO_STORE_TRIES = 100
 };
 
-#define SO_SEND_OPTIONS                                                                                                \
-    {"delay_ms", SO_OPTION_INT, offsetof(so_send_options, delay_ms), 0, SO_WHEN_MAX_MS, SO_OPTION_UNTOLD},            \
-        {"at", SO_OPTION_WHEN, offsetof(so_send_options, at), 0, 0, offsetof(so_send_options, at_given)},             \
-        {"max_attempts", SO_OPTION_INT, offsetof(so_send_options, max_attempts), 1, 1000000, SO_OPTION_UNTOLD},       \
-        {"keep_result", SO_OPTION_BOOL, offsetof(so_send_options, keep_result), 0, 0, SO_OPTION_UNTOLD},              \
-        {"idempotency_key", SO_OPTION_LATER, 0, 0, 0, SO_OPTION_UNTOLD},                                              \
-        {"if_exists", SO_OPTION_LATER, 0, 0, 0, SO_OPTION_UNTOLD},                                                    \
-    {                                                                                                                  \
-        "incarnation", SO_OPTION_LATER, 0, 0, 0, SO_OPTION_UNTOLD                                                      \
+#define SO_SEND_OPTIONS                                                                                      \
+    {"delay_ms", SO_OPTION_INT, offsetof(so_send_options, delay_ms), 0, SO_WHEN_MAX_MS, SO_OPTION_UNTOLD},   \
+        {"at", SO_OPTION_WHEN, offsetof(so_send_options, at), 0, 0, offsetof(so_send_options, at_given)},    \
+        {"max_attempts", SO_OPTION_INT,   offsetof(so_send_options, max_attempts), 1,                        \
+         1000000,        SO_OPTION_UNTOLD},                                                                  \
+        {"keep_result", SO_OPTION_BOOL, offsetof(so_send_options, keep_result), 0, 0, SO_OPTION_UNTOLD},     \
+        {"idempotency_key", SO_OPTION_LATER, 0, 0, 0, SO_OPTION_UNTOLD},                                     \
+        {"if_exists", SO_OPTION_LATER, 0, 0, 0, SO_OPTION_UNTOLD},                                           \
+    {                                                                                                        \
+        "incarnation", SO_OPTION_LATER, 0, 0, 0, SO_OPTION_UNTOLD                                            \
     }
 
 static const so_option so_send_table[] = {SO_SEND_OPTIONS, {.name = NULL}};
@@ -36,7 +37,7 @@ static const so_option so_ask_table[] = {
 so_code so_request_prepare(so_session *s, const so_value *args, so_message *message, so_operation **operation)
 {
     so_str type_name;
-    const so_type *type;
+    const so_type *type = NULL;
     *message = (so_message){.status = SO_MESSAGE_UNFINISHED};
     so_code code = so_definitions_ensure(s);
     if (code == SO_OK)
@@ -51,6 +52,7 @@ so_code so_request_prepare(so_session *s, const so_value *args, so_message *mess
         code = so_operation_find(s, type, message->operation, operation);
     if (code != SO_OK)
         return code;
+    type = (*operation)->type; /* looking for the operation may have loaded the definitions again */
     message->type = type->id;
     message->args = SO_STR("{}");
     if (args[3].type == SO_NULL)
@@ -62,8 +64,8 @@ so_code so_request_prepare(so_session *s, const so_value *args, so_message *mess
                          &message->args, &s->err);
 }
 
-so_code so_message_prepare(so_session *s, const char *call, const so_value *args, bool with_timeout, so_message *message,
-                           so_operation **operation, so_send_options *options)
+so_code so_message_prepare(so_session *s, const char *call, const so_value *args, bool with_timeout,
+                           so_message *message, so_operation **operation, so_send_options *options)
 {
     so_send_options local;
     so_operation *found;
@@ -74,7 +76,8 @@ so_code so_message_prepare(so_session *s, const char *call, const so_value *args
     *options = (so_send_options){.timeout_ms = 5000};
     so_code code = so_request_prepare(s, args, message, operation);
     if (code == SO_OK)
-        code = so_options_read(s->arena, &args[4], call, with_timeout ? so_ask_table : so_send_table, options, &s->err);
+        code = so_options_read(s->arena, &args[4], call, with_timeout ? so_ask_table : so_send_table, options,
+                               &s->err);
     if (code != SO_OK)
         return code;
     if ((*operation)->query)
@@ -90,7 +93,8 @@ so_code so_message_prepare(so_session *s, const char *call, const so_value *args
     if (options->at_given)
         code = so_when_parse(&options->at, message->created_ms, "at", &message->due_ms, &s->err);
     else if (options->delay_ms > SO_WHEN_MAX_MS - message->created_ms)
-        code = so_error_set(&s->err, SO_INVALID_ARGUMENT, "Moments end with the year 9999.", "delay_ms reaches too far");
+        code = so_error_set(&s->err, SO_INVALID_ARGUMENT, "Moments end with the year 9999.",
+                            "delay_ms reaches too far");
     else if (options->delay_ms > 0)
         message->due_ms = message->created_ms + options->delay_ms;
     if (message->due_ms != 0 && message->due_ms <= message->created_ms)
@@ -102,8 +106,8 @@ static so_code so_mailbox_full(so_session *s, const so_type *type, so_str key)
 {
     return so_error_set(&s->err, SO_MAILBOX_FULL,
                         "Wait until a worker has caught up, or raise max_mailbox of the type.",
-                        "the mailbox of %.*s '%.*s' holds max_mailbox (%lld) messages", (int)type->name.n, type->name.p,
-                        (int)key.n, key.p, (long long)type->options.max_mailbox);
+                        "the mailbox of %.*s '%.*s' holds max_mailbox (%lld) messages", (int)type->name.n,
+                        type->name.p, (int)key.n, key.p, (long long)type->options.max_mailbox);
 }
 
 so_code so_mailbox_room(so_session *s, const so_type *type, so_str key, int64_t more)
@@ -125,7 +129,8 @@ void so_message_ring(so_session *s, const so_message *message)
 }
 
 /* Why a message was not stored; SO_OK: try again with the limits that are left in place. */
-static so_code so_message_refused(so_session *s, so_message *message, so_str type_name, int64_t *max_inbox, int64_t *max_mailbox)
+static so_code so_message_refused(so_session *s, so_message *message, so_str type_name, int64_t *max_inbox,
+                                  int64_t *max_mailbox)
 {
     int64_t stamp = s->definitions.stamp;
     const so_type *type;
@@ -160,14 +165,15 @@ so_code so_message_store(so_session *s, so_message *message)
     const so_type *type = so_type_by_id(s, message->type);
     so_str type_name = so_arena_copy_str(s->arena, type->name);
     int64_t max_mailbox = type->options.max_mailbox;
-    int64_t max_inbox = s->port->methods->scope(s->port) == SO_SCOPE_STATEMENT ? INT64_MAX : SO_INBOX_MESSAGES;
+    int64_t max_inbox =
+        s->port->methods->scope(s->port) == SO_SCOPE_STATEMENT ? INT64_MAX : SO_INBOX_MESSAGES;
     if (type_name.p == NULL)
         return so_error_nomem(&s->err);
     for (int tries = 0; tries < SO_STORE_TRIES; tries++)
     {
         bool stored;
-        so_code code = s->port->methods->append(s->port, message, s->definitions.stamp, max_inbox, max_mailbox, &message->id,
-                                                &stored);
+        so_code code = s->port->methods->append(s->port, message, s->definitions.stamp, max_inbox,
+                                                max_mailbox, &message->id, &stored);
         if (code == SO_OK && stored)
         {
             s->sent = message->id;
@@ -245,7 +251,8 @@ so_code so_tell_element(so_turn *turn, so_str element)
         while (i < 5 && !so_str_is(name, names[i]))
             i++;
         if (i == 5)
-            return so_error_set(&s->err, SO_INVALID_ARGUMENT, "An element is {type, key, operation, args, options}.",
+            return so_error_set(&s->err, SO_INVALID_ARGUMENT,
+                                "An element is {type, key, operation, args, options}.",
                                 "an element of tell has the unknown member %.*s", (int)name.n, name.p);
         if (i < 3)
         {

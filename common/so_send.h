@@ -18,14 +18,15 @@ typedef struct so_send_options
 } so_send_options;
 
 /*
- * Checks type, key, operation, args and options (five values) against the definitions, and fills `message`. `call` is the
- * function's name for messages. Texts live in the session's arena. *options may be NULL.
+ * Checks type, key, operation, args and options (five values) against the definitions, and fills `message`.
+ * `call` is the function's name for messages. Texts live in the session's arena. *options may be NULL.
  */
-so_code so_message_prepare(so_session *s, const char *call, const so_value *args, bool with_timeout, so_message *message,
-                           so_operation **operation, so_send_options *options);
+so_code so_message_prepare(so_session *s, const char *call, const so_value *args, bool with_timeout,
+                           so_message *message, so_operation **operation, so_send_options *options);
 
 /* Type, key, operation and args alone, for so_call() and so_query(). */
-so_code so_request_prepare(so_session *s, const so_value *args, so_message *message, so_operation **operation);
+so_code so_request_prepare(so_session *s, const so_value *args, so_message *message,
+                           so_operation **operation);
 
 /* Stores a prepared message in any scope, against fresh definitions. SO_MAILBOX_FULL. */
 so_code so_message_store(so_session *s, so_message *message);
@@ -36,7 +37,8 @@ void so_message_ring(so_session *s, const so_message *message);
 /* Within a piece of work: whether the actor's mailbox takes `more` messages. SO_MAILBOX_FULL. */
 so_code so_mailbox_room(so_session *s, const so_type *type, so_str key, int64_t more);
 
-/* Adds a message to those that the turn sends when it commits: from an element of tell, or from five values. */
+/* Adds a message to those that the turn sends when it commits: from an element of tell, or from five values.
+ */
 so_code so_tell_element(so_turn *turn, so_str element);
 so_code so_tell_values(so_turn *turn, const char *call, const so_value *args);
 

@@ -31,20 +31,22 @@ int64_t so_now_ms(so_session *session)
     return session->port->methods->now_ms(session->port) + session->definitions.clock_ms;
 }
 
-so_code so_integer_argument(so_session *s, const so_value *value, const char *what, int64_t min, int64_t max, int64_t *number)
+so_code so_integer_argument(so_session *s, const so_value *value, const char *what, int64_t min, int64_t max,
+                            int64_t *number)
 {
-    bool whole = value->type == SO_REAL && value->r >= -9007199254740992.0 && value->r <= 9007199254740992.0 &&
-                 (double)(int64_t)value->r == value->r;
+    bool whole = value->type == SO_REAL && value->r >= -9007199254740992.0 &&
+                 value->r <= 9007199254740992.0 && (double)(int64_t)value->r == value->r;
     if (value->type != SO_INT && !whole)
         return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Pass an integer.", "%s must be an integer", what);
     *number = whole ? (int64_t)value->r : value->i;
     if (*number < min || *number > max)
-        return so_error_set(&s->err, SO_INVALID_ARGUMENT, NULL, "%s must be from %lld to %lld", what, (long long)min,
-                            (long long)max);
+        return so_error_set(&s->err, SO_INVALID_ARGUMENT, NULL, "%s must be from %lld to %lld", what,
+                            (long long)min, (long long)max);
     return SO_OK;
 }
 
-so_code so_db_row(so_session *s, so_statement statement, const so_value *params, so_value *columns, bool *found)
+so_code so_db_row(so_session *s, so_statement statement, const so_value *params, so_value *columns,
+                  bool *found)
 {
     return s->port->methods->row(s->port, statement, params, columns, found);
 }
@@ -60,15 +62,9 @@ so_code so_db_change(so_session *s, so_statement statement, const so_value *para
     return s->port->methods->change(s->port, statement, params, &changed);
 }
 
-so_code so_work_begin(so_session *s)
-{
-    return s->port->methods->begin(s->port, true);
-}
+so_code so_work_begin(so_session *s) { return s->port->methods->begin(s->port, true); }
 
-so_code so_work_begin_reading(so_session *s)
-{
-    return s->port->methods->begin(s->port, false);
-}
+so_code so_work_begin_reading(so_session *s) { return s->port->methods->begin(s->port, false); }
 
 so_code so_work_end(so_session *s, so_code code)
 {
@@ -86,8 +82,8 @@ static so_code so_call_checked(so_session *s, const so_function *function, const
                                so_value *result)
 {
     if (s->turn == NULL && (function->flags & SO_FN_TURN))
-        return so_error_set(&s->err, SO_NOT_IN_TURN, "Call it in the SQL of a handler.", "%s works only during a turn",
-                            function->name);
+        return so_error_set(&s->err, SO_NOT_IN_TURN, "Call it in the SQL of a handler.",
+                            "%s works only during a turn", function->name);
     if (s->turn != NULL && !(function->flags & (SO_FN_TURN | SO_FN_IN_TURN)))
         return so_error_set(&s->err, SO_IN_TURN, "Send a message with so_tell instead.",
                             "%s cannot be called during a turn", function->name);
@@ -97,7 +93,8 @@ static so_code so_call_checked(so_session *s, const so_function *function, const
     return function->call(s, padded, count, result);
 }
 
-so_code so_function_call(so_session *s, const so_function *function, const so_value *args, int count, so_value *result)
+so_code so_function_call(so_session *s, const so_function *function, const so_value *args, int count,
+                         so_value *result)
 {
     if (s->depth == 0)
     {

@@ -86,11 +86,14 @@ void so_session_free(so_session *session);
 int64_t so_now_ms(so_session *session);
 
 /* An integer in any form that a driver binds it, within a range. SO_INVALID_ARGUMENT, naming `what`. */
-so_code so_integer_argument(so_session *s, const so_value *value, const char *what, int64_t min, int64_t max, int64_t *number);
+so_code so_integer_argument(so_session *s, const so_value *value, const char *what, int64_t min, int64_t max,
+                            int64_t *number);
 
 /* Shorthands for the catalog; `params` may be NULL for a statement without any. */
-so_code so_db_row(so_session *s, so_statement statement, const so_value *params, so_value *columns, bool *found);
-so_code so_db_each(so_session *s, so_statement statement, const so_value *params, so_row_fn fn, void *context);
+so_code so_db_row(so_session *s, so_statement statement, const so_value *params, so_value *columns,
+                  bool *found);
+so_code so_db_each(so_session *s, so_statement statement, const so_value *params, so_row_fn fn,
+                   void *context);
 so_code so_db_change(so_session *s, so_statement statement, const so_value *params);
 
 /* Begins a piece of work, and ends it: keeps it if `code` is SO_OK, else undoes it and returns `code`. */
@@ -98,7 +101,8 @@ so_code so_work_begin(so_session *s);
 so_code so_work_begin_reading(so_session *s);
 so_code so_work_end(so_session *s, so_code code);
 
-/* Reads the newest row, and loads the definitions again if their stamp changed. SO_NOT_INSTALLED, SO_VERSION. */
+/* Reads the newest row, and loads the definitions again if their stamp changed. SO_NOT_INSTALLED, SO_VERSION.
+ */
 so_code so_definitions_refresh(so_session *s);
 
 /* Loads them if that was never done; they may be older than the database's until a look tells. */

@@ -10,7 +10,8 @@
 static so_code so_member_argument(so_session *s, const so_value *value, const char *what, so_str *name)
 {
     if (value->type != SO_TEXT || !so_utf8_valid(value->s.p, value->s.n))
-        return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Pass the name of a top-level member of the state as text.",
+        return so_error_set(&s->err, SO_INVALID_ARGUMENT,
+                            "Pass the name of a top-level member of the state as text.",
                             "%s must be text, valid UTF-8 without NUL", what);
     *name = value->s;
     return SO_OK;
@@ -21,8 +22,9 @@ static so_code so_changing(so_session *s, const char *what)
 {
     if (!s->turn->query)
         return SO_OK;
-    return so_error_set(&s->err, SO_QUERY_CHANGED_STATE, "Define the operation without \"query\" to change something.",
-                        "the query %.*s called %s", (int)s->turn->operation->name.n, s->turn->operation->name.p, what);
+    return so_error_set(
+        &s->err, SO_QUERY_CHANGED_STATE, "Define the operation without \"query\" to change something.",
+        "the query %.*s called %s", (int)s->turn->operation->name.n, s->turn->operation->name.p, what);
 }
 
 so_code so_fn_self(so_session *s, const so_value *args, int count, so_value *result)
@@ -60,8 +62,8 @@ so_code so_fn_self(so_session *s, const so_value *args, int count, so_value *res
 so_code so_fn_get(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
-    so_str name;
-    so_str json;
+    so_str name = {0};
+    so_str json = {0};
     so_code code = so_member_argument(s, &args[0], "member", &name);
     if (code == SO_OK)
         code = so_state_get(s->turn->state, name, &json);
@@ -73,8 +75,8 @@ so_code so_fn_get(so_session *s, const so_value *args, int count, so_value *resu
 so_code so_fn_set(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
-    so_str name;
-    so_str json;
+    so_str name = {0};
+    so_str json = {0};
     so_code code = so_changing(s, "so_set");
     if (code == SO_OK)
         code = so_member_argument(s, &args[0], "member", &name);
@@ -90,8 +92,8 @@ so_code so_fn_set(so_session *s, const so_value *args, int count, so_value *resu
 so_code so_fn_unset(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
-    so_str name;
-    so_str json;
+    so_str name = {0};
+    so_str json = {0};
     so_code code = so_changing(s, "so_unset");
     if (code == SO_OK)
         code = so_member_argument(s, &args[0], "member", &name);
@@ -128,8 +130,8 @@ so_code so_turn_reject_values(so_turn *turn, const so_value *args)
         if (args[i].type == SO_NULL)
             continue;
         if (args[i].type != SO_TEXT || !so_utf8_valid(args[i].s.p, args[i].s.n))
-            return so_error_set(&s->err, SO_INVALID_ARGUMENT, NULL, "the %s of a rejection must be text, valid UTF-8 without NUL",
-                                names[i]);
+            return so_error_set(&s->err, SO_INVALID_ARGUMENT, NULL,
+                                "the %s of a rejection must be text, valid UTF-8 without NUL", names[i]);
         texts[i] = so_arena_copy_str(s->arena, args[i].s);
         if (texts[i].p == NULL)
             return so_error_nomem(&s->err);

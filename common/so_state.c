@@ -1,8 +1,8 @@
 /*
  * State by member. See so_state.h.
  *
- * A member stays where it is stored (in the actor's row or in a row of its own) unless it no longer fits, so that a
- * state of any size is rewritten only where it changed.
+ * A member stays where it is stored (in the actor's row or in a row of its own) unless it no longer fits, so
+ * that a state of any size is rewritten only where it changed.
  */
 #include "so_state.h"
 
@@ -33,10 +33,7 @@ static uint32_t so_name_hash(so_str name)
     return hash;
 }
 
-static so_code so_state_nomem(so_state *state)
-{
-    return so_error_nomem(&state->session->err);
-}
+static so_code so_state_nomem(so_state *state) { return so_error_nomem(&state->session->err); }
 
 /* What a member adds to the state's size: its name, colon, value and a comma. */
 static int64_t so_member_bytes(so_state *state, so_str name, so_str value)
@@ -97,7 +94,8 @@ static so_member *so_member_find(so_state *state, so_str name)
 }
 
 /* Adds an entry; the name is copied, the value is not. */
-static so_code so_member_add(so_state *state, so_str name, so_str value, so_member_place place, bool loaded, bool changed)
+static so_code so_member_add(so_state *state, so_str name, so_str value, so_member_place place, bool loaded,
+                             bool changed)
 {
     if (state->count == state->capacity)
     {
@@ -139,8 +137,8 @@ so_code so_state_open(so_state *state, so_session *s, so_arena *arena, so_actor 
     so_json_iter_init(&iter, arena, object);
     while (so_json_iter_next(&iter, &name, &value))
     {
-        so_code code = so_member_add(state, name, value, actor->exists ? SO_PLACE_INLINE : SO_PLACE_NONE, true,
-                                     !actor->exists);
+        so_code code = so_member_add(state, name, value, actor->exists ? SO_PLACE_INLINE : SO_PLACE_NONE,
+                                     true, !actor->exists);
         if (code != SO_OK)
             return code;
         if (!actor->exists)
@@ -211,8 +209,8 @@ static so_code so_undo_note(so_state *state, size_t at)
         state->undo_capacity = capacity;
     }
     const so_member *member = &state->members[at];
-    state->undo[state->undo_count++] =
-        (so_member_undo){.member = at, .value = member->value, .loaded = member->loaded, .changed = member->changed};
+    state->undo[state->undo_count++] = (so_member_undo){
+        .member = at, .value = member->value, .loaded = member->loaded, .changed = member->changed};
     return SO_OK;
 }
 
@@ -231,7 +229,8 @@ so_code so_state_set(so_state *state, so_str name, so_str value)
             return code;
         member = &state->members[state->count - 1];
     }
-    if ((member->value.p == NULL) == (value.p == NULL) && (value.p == NULL || so_str_equal(member->value, value)))
+    if ((member->value.p == NULL) == (value.p == NULL) &&
+        (value.p == NULL || so_str_equal(member->value, value)))
         return SO_OK;
     so_str copy = {0};
     if (value.p != NULL)
@@ -290,7 +289,8 @@ static so_code so_state_load_all(so_state *state, bool values)
         return SO_OK;
     so_load_walk walk = {.state = state, .values = values};
     so_value params[] = {SO_VALUE_INT(state->actor->incarnation)};
-    so_code code = so_db_each(state->session, values ? SO_STMT_MEMBER_EACH : SO_STMT_MEMBER_NAMES, params, so_load_row, &walk);
+    so_code code = so_db_each(state->session, values ? SO_STMT_MEMBER_EACH : SO_STMT_MEMBER_NAMES, params,
+                              so_load_row, &walk);
     if (code == SO_OK)
         state->names_loaded = true;
     return code;
@@ -347,7 +347,8 @@ so_code so_state_patch(so_state *state, so_str patch)
             so_str target;
             code = so_state_get(state, name, &target);
             if (code == SO_OK)
-                code = so_json_merge_patch(state->session->arena, target, value, &value, &state->session->err);
+                code =
+                    so_json_merge_patch(state->session->arena, target, value, &value, &state->session->err);
         }
         if (code == SO_OK)
             code = so_state_set(state, name, value);
@@ -425,7 +426,8 @@ so_code so_state_names(so_state *state, so_str prefix, so_str *names)
     {
         const so_member *member = &state->members[i];
         bool exists = member->loaded ? member->value.p != NULL : member->place != SO_PLACE_NONE;
-        if (exists && member->name.n >= prefix.n && (prefix.n == 0 || memcmp(member->name.p, prefix.p, prefix.n) == 0))
+        if (exists && member->name.n >= prefix.n &&
+            (prefix.n == 0 || memcmp(member->name.p, prefix.p, prefix.n) == 0))
             sorted[count++] = member->name;
     }
     qsort(sorted, count, sizeof *sorted, so_name_order);
@@ -462,10 +464,7 @@ void so_state_undo(so_state *state)
     state->bytes = state->undo_bytes;
 }
 
-bool so_state_changed(const so_state *state)
-{
-    return state->undo_count > 0;
-}
+bool so_state_changed(const so_state *state) { return state->undo_count > 0; }
 
 so_code so_state_store(so_state *state)
 {
@@ -505,14 +504,17 @@ so_code so_state_store(so_state *state)
             member->changed = false;
             continue;
         }
-        so_value params[] = {SO_VALUE_INT(actor->incarnation), SO_VALUE_STR(member->name), SO_VALUE_STR(member->value)};
-        so_statement statement = member->value.p == NULL           ? SO_STMT_MEMBER_DELETE
+        so_value params[] = {SO_VALUE_INT(actor->incarnation), SO_VALUE_STR(member->name),
+                             SO_VALUE_STR(member->value)};
+        so_statement statement = member->value.p == NULL         ? SO_STMT_MEMBER_DELETE
                                  : member->place == SO_PLACE_ROW ? SO_STMT_MEMBER_UPDATE
                                                                  : SO_STMT_MEMBER_INSERT;
         so_code code = so_db_change(s, statement, params);
         if (code != SO_OK)
             return code;
-        actor->members += statement == SO_STMT_MEMBER_INSERT ? 1 : statement == SO_STMT_MEMBER_DELETE ? -1 : 0;
+        actor->members += statement == SO_STMT_MEMBER_INSERT   ? 1
+                          : statement == SO_STMT_MEMBER_DELETE ? -1
+                                                               : 0;
         member->place = member->value.p == NULL ? SO_PLACE_NONE : SO_PLACE_ROW;
         member->changed = false;
     }

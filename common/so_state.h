@@ -1,6 +1,6 @@
 /*
- * An actor's state during a piece of work, member by member. Members are read when they are asked for, and only
- * changed ones are written, once, however many turns changed them.
+ * An actor's state during a piece of work, member by member. Members are read when they are asked for, and
+ * only changed ones are written, once, however many turns changed them.
  */
 #ifndef SO_STATE_H
 #define SO_STATE_H
@@ -50,22 +50,26 @@ so_code so_state_get(so_state *state, so_str name, so_str *value);
 /* Sets a member; `value` with p NULL removes it. The texts are copied. An equal value changes nothing. */
 so_code so_state_set(so_state *state, so_str name, so_str value);
 
-/* Replaces the whole state / applies an RFC 7396 patch; both compact JSON objects. Members that stay equal are not rewritten. */
+/* Replaces the whole state / applies an RFC 7396 patch; both compact JSON objects. Members that stay equal
+ * are not rewritten. */
 so_code so_state_replace(so_state *state, so_str object);
 so_code so_state_patch(so_state *state, so_str patch);
 
-/* The whole state, or (only with p not NULL, a compact JSON array of names) some members, as a compact JSON object. */
+/* The whole state, or (only with p not NULL, a compact JSON array of names) some members, as a compact JSON
+ * object. */
 so_code so_state_assemble(so_state *state, so_str only, so_str *object);
 
 /* The names of the members that begin with `prefix`, as a compact JSON array in the order of their bytes. */
 so_code so_state_names(so_state *state, so_str prefix, so_str *names);
 
-/* From here so_state_undo() takes changes back; so_state_keep() forgets how. *changed: something differs since the mark. */
+/* From here so_state_undo() takes changes back; so_state_keep() forgets how. *changed: something differs
+ * since the mark. */
 void so_state_mark(so_state *state);
 void so_state_undo(so_state *state);
 bool so_state_changed(const so_state *state);
 
-/* Writes what differs to the database: member rows, and actor->state, members and bytes (whose row the caller writes). */
+/* Writes what differs to the database: member rows, and actor->state, members and bytes (whose row the caller
+ * writes). */
 so_code so_state_store(so_state *state);
 
 #endif

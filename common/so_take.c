@@ -1,5 +1,6 @@
 /*
- * What a worker takes: actors that wait in its lanes first come first served, then the inbox. See so_mailbox.h.
+ * What a worker takes: actors that wait in its lanes first come first served, then the inbox. See
+ * so_mailbox.h.
  */
 #include "so_mailbox.h"
 
@@ -18,14 +19,16 @@ bool so_name_in(so_session *s, so_str names, so_str name)
     return false;
 }
 
-static bool so_take_allows(so_session *s, const so_take *take, const so_type *type, const so_operation *operation)
+static bool so_take_allows(so_session *s, const so_take *take, const so_type *type,
+                           const so_operation *operation)
 {
     return type != NULL && operation != NULL && !operation->query && so_lane_of(operation) == take->lane &&
            so_name_in(s, take->types, type->name) && so_name_in(s, take->operations, operation->name);
 }
 
 /* The first of one lane of the queue; keeps the better of it and *best. */
-static so_code so_take_candidate(so_session *s, const so_take *take, const so_type *type, so_str class, so_value best[9], bool *any)
+static so_code so_take_candidate(so_session *s, const so_take *take, const so_type *type, so_str class,
+                                 so_value best[9], bool *any)
 {
     so_value params[] = {SO_VALUE_INT(take->lane), SO_VALUE_INT(type->id), SO_VALUE_STR(class)};
     so_value columns[9];
@@ -58,8 +61,8 @@ static so_code so_take_best(so_session *s, const so_take *take, so_value best[9]
     return code;
 }
 
-static so_code so_taken_start(so_session *s, const so_take *take, so_taken *taken, const so_type *type, so_str key,
-                              const so_slot *before, int64_t head, int64_t attempts)
+static so_code so_taken_start(so_session *s, const so_take *take, so_taken *taken, const so_type *type,
+                              so_str key, const so_slot *before, int64_t head, int64_t attempts)
 {
     *taken = (so_taken){.type = type->id, .key = key, .before = *before, .count = 1};
     taken->slot = (so_slot){.kind = SO_SLOT_CLAIMED,
@@ -82,17 +85,18 @@ static void so_taken_more(so_taken *taken, int64_t id)
 }
 
 /* True if this message must be run with no other in its batch. */
-static bool so_take_alone(const so_take *take, const so_type *type, const so_operation *operation, int64_t attempts,
-                          int64_t max_attempts)
+static bool so_take_alone(const so_take *take, const so_type *type, const so_operation *operation,
+                          int64_t attempts, int64_t max_attempts)
 {
     so_message message = {.max_attempts = max_attempts};
     return take->careful && (attempts > 0 || so_attempts_allowed(type, operation, &message) <= 1);
 }
 
 /* Adds what waits behind a head in the mail. */
-static so_code so_take_mail(so_session *s, const so_take *take, const so_type *type, so_taken *taken, int64_t *room)
+static so_code so_take_mail(so_session *s, const so_take *take, const so_type *type, so_taken *taken,
+                            int64_t *room)
 {
-    while (taken->count < take->batch && *room > 0)
+    while (taken->count<take->batch && * room> 0)
     {
         so_value params[] = {SO_VALUE_INT(taken->type), SO_VALUE_STR(taken->key)};
         so_value columns[4];
@@ -101,7 +105,8 @@ static so_code so_take_mail(so_session *s, const so_take *take, const so_type *t
         if (code != SO_OK || !found)
             return code;
         const so_operation *operation = so_operation_by_name(type, columns[1].s);
-        if (!so_take_allows(s, take, type, operation) || so_take_alone(take, type, operation, columns[3].i, columns[2].i))
+        if (!so_take_allows(s, take, type, operation) ||
+            so_take_alone(take, type, operation, columns[3].i, columns[2].i))
         {
             taken->mailed = true;
             return SO_OK;
@@ -117,7 +122,8 @@ static so_code so_take_mail(so_session *s, const so_take *take, const so_type *t
 }
 
 /* Takes the best actor of the queue. *ended: nothing there, or it has to go alone. */
-static so_code so_take_queued(so_session *s, const so_take *take, so_taken *taken, size_t *count, int64_t *room, bool *ended)
+static so_code so_take_queued(so_session *s, const so_take *take, so_taken *taken, size_t *count,
+                              int64_t *room, bool *ended)
 {
     so_value best[9];
     bool any;
@@ -153,9 +159,10 @@ static so_code so_take_queued(so_session *s, const so_take *take, so_taken *take
     return code == SO_OK ? so_take_mail(s, take, type, one, room) : code;
 }
 
-/* One message of the inbox: run it now, or sort it. *ended: it must not be taken in this batch, stop before it. */
-static so_code so_take_arrival(so_session *s, const so_take *take, const so_arrival *row, so_taken *taken, size_t *count,
-                               int64_t *room, bool *ended)
+/* One message of the inbox: run it now, or sort it. *ended: it must not be taken in this batch, stop before
+ * it. */
+static so_code so_take_arrival(so_session *s, const so_take *take, const so_arrival *row, so_taken *taken,
+                               size_t *count, int64_t *room, bool *ended)
 {
     const so_type *type = so_type_by_id(s, row->type);
     const so_operation *operation = type == NULL ? NULL : so_operation_by_name(type, row->operation);
@@ -198,7 +205,8 @@ static so_code so_take_arrival(so_session *s, const so_take *take, const so_arri
     return code;
 }
 
-static so_code so_take_inbox(so_session *s, const so_take *take, so_taken *taken, size_t *count, int64_t *room)
+static so_code so_take_inbox(so_session *s, const so_take *take, so_taken *taken, size_t *count,
+                             int64_t *room)
 {
     so_arrivals *rows = so_arena_alloc(s->arena, sizeof *rows);
     if (rows == NULL)
@@ -212,7 +220,7 @@ static so_code so_take_inbox(so_session *s, const so_take *take, so_taken *taken
         if (code != SO_OK)
             return code;
         size_t i = 0;
-        while (i < rows->count && *room > 0 && !ended)
+        while (i<rows->count && * room> 0 && !ended)
         {
             code = so_take_arrival(s, take, &rows->rows[i], taken, count, room, &ended);
             if (code != SO_OK)
@@ -231,7 +239,7 @@ so_code so_mailbox_take(so_session *s, const so_take *take, so_taken *taken, siz
     int64_t room = take->total;
     bool ended = false;
     so_value best[9];
-    bool any;
+    bool any = false;
     *count = 0;
     so_code code = so_mailbox_due(s, take->now_ms);
     if (code == SO_OK)

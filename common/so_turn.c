@@ -33,7 +33,8 @@ static so_code so_column_result(so_turn *turn, so_str json);
 static so_code so_column_tell(so_turn *turn, so_str json);
 static so_code so_column_reject(so_turn *turn, so_str json);
 
-/* `document`: the SQL value is a JSON document; else it is a plain value. `take` NULL: not in this version. */
+/* `document`: the SQL value is a JSON document; else it is a plain value. `take` NULL: not in this version.
+ */
 static const struct so_column
 {
     const char *name;
@@ -60,9 +61,9 @@ enum
     SO_COLUMN_RESULT_JSON = 3
 };
 
-static const char *const so_shorthands[] = {"so_self(", "so_get(",  "so_set(",  "so_unset(",    "so_members(",
-                                            "so_tell(", "so_emit(", "so_send(", "so_schedule(", "so_unschedule(",
-                                            "so_raise("};
+static const char *const so_shorthands[] = {"so_self(",     "so_get(",        "so_set(",  "so_unset(",
+                                            "so_members(",  "so_tell(",       "so_emit(", "so_send(",
+                                            "so_schedule(", "so_unschedule(", "so_raise("};
 
 int so_turn_parameter_index(const char *name)
 {
@@ -171,8 +172,10 @@ static so_code so_column_reject(so_turn *turn, so_str json)
         while (i < 3 && !so_str_is(name, names[i]))
             i++;
         if (i == 3 || (i < 2 && so_json_first(value) != '"' && so_json_first(value) != 'n'))
-            return so_error_set(&s->err, SO_INVALID_ARGUMENT, "A rejection is {\"code\": text, \"message\": text, \"details\": any}.",
-                                "the member %.*s of a rejection is not known or not a text", (int)name.n, name.p);
+            return so_error_set(&s->err, SO_INVALID_ARGUMENT,
+                                "A rejection is {\"code\": text, \"message\": text, \"details\": any}.",
+                                "the member %.*s of a rejection is not known or not a text", (int)name.n,
+                                name.p);
         if (i == 2)
             members[i] = value;
         else if (so_json_first(value) == '"')
@@ -191,7 +194,8 @@ so_code so_turn_reject(so_turn *turn, so_str code, so_str message, so_str detail
 {
     so_session *s = turn->session;
     if (code.p == NULL || code.n == 0)
-        return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Give a code that callers can tell apart, as 'sold_out'.",
+        return so_error_set(&s->err, SO_INVALID_ARGUMENT,
+                            "Give a code that callers can tell apart, as 'sold_out'.",
                             "a rejection needs a code");
     so_buffer buffer;
     so_buffer_init(&buffer, s->arena);
@@ -212,7 +216,8 @@ so_code so_turn_reject(so_turn *turn, so_str code, so_str message, so_str detail
     if (rejection.p == NULL)
         return so_error_nomem(&s->err);
     if ((int64_t)rejection.n > turn->type->options.max_result_bytes)
-        return so_error_set(&s->err, SO_TOO_LARGE, "Shorten message and details, or raise max_result_bytes of the type.",
+        return so_error_set(&s->err, SO_TOO_LARGE,
+                            "Shorten message and details, or raise max_result_bytes of the type.",
                             "the rejection has %zu bytes, more than max_result_bytes (%lld)", rejection.n,
                             (long long)turn->type->options.max_result_bytes);
     turn->rejection = rejection;
@@ -225,11 +230,13 @@ static so_code so_column_take(so_turn *turn, int index, so_str json)
     const struct so_column *column = &so_columns[index];
     so_session *s = turn->session;
     if (column->take == NULL)
-        return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Leave it out: this version has state, patch, result, result_json, tell and reject.",
-                            "the outcome's member %s is not supported by this version", column->name);
+        return so_error_set(
+            &s->err, SO_INVALID_ARGUMENT,
+            "Leave it out: this version has state, patch, result, result_json, tell and reject.",
+            "the outcome's member %s is not supported by this version", column->name);
     if (turn->columns_seen & 1u << index)
-        return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Give each column once.", "the column %s was given twice",
-                            column->name);
+        return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Give each column once.",
+                            "the column %s was given twice", column->name);
     turn->columns_seen |= 1u << index;
     return column->take(turn, json);
 }
@@ -266,14 +273,16 @@ so_code so_turn_outcome(so_turn *turn, so_str outcome)
         while (index < SO_COLUMN_COUNT && !so_str_is(name, so_columns[index].name))
             index++;
         if (index == SO_COLUMN_COUNT || index == SO_COLUMN_RESULT_JSON)
-            return so_error_set(&s->err, SO_INVALID_ARGUMENT, "An outcome has state, patch, result, tell and reject.",
+            return so_error_set(&s->err, SO_INVALID_ARGUMENT,
+                                "An outcome has state, patch, result, tell and reject.",
                                 "the outcome has the unknown member %.*s", (int)name.n, name.p);
         if (so_json_first(value) == 'n' && index != SO_COLUMN_RESULT)
             continue;
         static const char first[] = {0, '{', '['};
         if (so_columns[index].kind != SO_JSON_ANY && so_json_first(value) != first[so_columns[index].kind])
-            return so_error_set(&s->err, SO_INVALID_JSON, NULL, "the outcome's member %.*s must be a JSON %s", (int)name.n,
-                                name.p, so_columns[index].kind == SO_JSON_OBJECT ? "object" : "array");
+            return so_error_set(&s->err, SO_INVALID_JSON, NULL, "the outcome's member %.*s must be a JSON %s",
+                                (int)name.n, name.p,
+                                so_columns[index].kind == SO_JSON_OBJECT ? "object" : "array");
         so_code code = so_column_take(turn, index, value);
         if (code != SO_OK)
             return code;
@@ -291,24 +300,26 @@ so_code so_turn_conclude(so_turn *turn)
         return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Give the whole state or a patch of it.",
                             "both state and patch were given");
     if (turn->query && (turn->new_state.p != NULL || turn->patch.p != NULL || turn->tell_count > 0))
-        return so_error_set(&s->err, SO_QUERY_CHANGED_STATE, "A query answers with result only; define the operation without \"query\" to change something.",
-                            "the query %.*s tried to change something", (int)turn->operation->name.n, turn->operation->name.p);
+        return so_error_set(
+            &s->err, SO_QUERY_CHANGED_STATE,
+            "A query answers with result only; define the operation without \"query\" to change something.",
+            "the query %.*s tried to change something", (int)turn->operation->name.n,
+            turn->operation->name.p);
     if (turn->new_state.p != NULL)
         code = so_state_replace(turn->state, turn->new_state);
     else if (turn->patch.p != NULL)
         code = so_state_patch(turn->state, turn->patch);
-    if (code == SO_OK && so_state_changed(turn->state) && turn->state->bytes > turn->type->options.max_state_bytes)
-        code = so_error_set(&s->err, SO_TOO_LARGE, "Raise max_state_bytes of the type, or keep less in the state.",
+    if (code == SO_OK && so_state_changed(turn->state) &&
+        turn->state->bytes > turn->type->options.max_state_bytes)
+        code = so_error_set(&s->err, SO_TOO_LARGE,
+                            "Raise max_state_bytes of the type, or keep less in the state.",
                             "the state would have %lld bytes, more than max_state_bytes (%lld)",
                             (long long)turn->state->bytes, (long long)turn->type->options.max_state_bytes);
     return code;
 }
 
 /* An error that is the turn's own, as against one of the engine that says nothing about the handler. */
-static bool so_code_is_turns(so_code code)
-{
-    return code != SO_ENGINE && code != SO_NOMEM;
-}
+static bool so_code_is_turns(so_code code) { return code != SO_ENGINE && code != SO_NOMEM; }
 
 so_code so_turn_run(so_turn *turn)
 {
@@ -332,8 +343,9 @@ so_code so_turn_run(so_turn *turn)
         return code;
     turn->end = SO_TURN_FAILED;
     char text[SO_ERROR_MESSAGE_BYTES + 64];
-    int n = code == SO_ENGINE || code == SO_FAILED ? snprintf(text, sizeof text, "%s", s->err.message)
-                                                   : snprintf(text, sizeof text, "%s: %s", so_code_name(code), s->err.message);
+    int n = code == SO_ENGINE || code == SO_FAILED
+                ? snprintf(text, sizeof text, "%s", s->err.message)
+                : snprintf(text, sizeof text, "%s: %s", so_code_name(code), s->err.message);
     turn->error = so_arena_copy(s->arena, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
     return turn->error.p == NULL ? so_error_nomem(&s->err) : SO_OK;
 }

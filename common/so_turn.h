@@ -1,6 +1,6 @@
 /*
- * One turn: the handler's inputs, what it asks for, and how it ended. Nothing of it is written here but by the
- * handler itself; so_visit.c applies it.
+ * One turn: the handler's inputs, what it asks for, and how it ended. Nothing of it is written here but by
+ * the handler itself; so_visit.c applies it.
  */
 #ifndef SO_TURN_H
 #define SO_TURN_H
@@ -37,29 +37,34 @@ struct so_turn
     unsigned columns_seen;
 };
 
-/* What a handler can name, and the columns that it can answer; the position in the table is the port's handle. */
+/* What a handler can name, and the columns that it can answer; the position in the table is the port's
+ * handle. */
 int so_turn_parameter_index(const char *name); /* without the colon; -1: there is no such name */
 int so_turn_column_index(const char *name);    /* -1: no such column, -2: an unaliased shorthand, ignored */
 
 /* The names, for messages: ":state, :args, …". */
 extern const char so_turn_parameter_names[];
 
-/* The value of a parameter, in the session's arena. Its state is put together only when a handler asks for it. */
+/* The value of a parameter, in the session's arena. Its state is put together only when a handler asks for
+ * it. */
 so_code so_turn_parameter(so_turn *turn, int index, so_value *value);
 
-/* Takes one column of the last statement's row. SO_FAILED and others: the turn fails with the error in session->err. */
+/* Takes one column of the last statement's row. SO_FAILED and others: the turn fails with the error in
+ * session->err. */
 so_code so_turn_column(so_turn *turn, int index, const so_value *value);
 
 /* The same from a JSON object with the columns as members, for so_commit(). */
 so_code so_turn_outcome(so_turn *turn, so_str outcome);
 
 /*
- * Runs the operation's handler and takes its outcome into the state. SO_OK with turn->end set, or an engine error that
- * is not the turn's. The state's changes since so_state_mark() are undone unless the turn completed.
+ * Runs the operation's handler and takes its outcome into the state. SO_OK with turn->end set, or an engine
+ * error that is not the turn's. The state's changes since so_state_mark() are undone unless the turn
+ * completed.
  */
 so_code so_turn_run(so_turn *turn);
 
-/* Takes the outcome of an external handler into the state, in place of running one. Errors are the caller's: nothing is changed. */
+/* Takes the outcome of an external handler into the state, in place of running one. Errors are the caller's:
+ * nothing is changed. */
 so_code so_turn_conclude(so_turn *turn);
 
 /* Ends the turn as rejected; `details` p NULL: none. Checks the sizes. */

@@ -9,14 +9,16 @@
 #include "so_mailbox.h"
 #include "so_send.h"
 
-void so_visit_resume(so_visit *visit, so_session *s, so_arena *arena, const so_type *type, const so_actor *actor, int64_t now_ms)
+void so_visit_resume(so_visit *visit, so_session *s, so_arena *arena, const so_type *type,
+                     const so_actor *actor, int64_t now_ms)
 {
     *visit = (so_visit){.session = s, .arena = arena, .type = type, .actor = *actor, .now_ms = now_ms};
     visit->stored = actor->slot;
     visit->created = !actor->exists;
 }
 
-so_code so_visit_open(so_visit *visit, so_session *s, so_arena *arena, const so_type *type, so_str key, int64_t now_ms)
+so_code so_visit_open(so_visit *visit, so_session *s, so_arena *arena, const so_type *type, so_str key,
+                      int64_t now_ms)
 {
     so_actor actor = {0};
     so_arena *before = s->arena;
@@ -32,7 +34,8 @@ so_code so_visit_state(so_visit *visit)
     if (visit->state_open)
         return SO_OK;
     visit->state_open = true;
-    return so_state_open(&visit->state, visit->session, visit->arena, &visit->actor, visit->type->options.initial);
+    return so_state_open(&visit->state, visit->session, visit->arena, &visit->actor,
+                         visit->type->options.initial);
 }
 
 int64_t so_backoff_ms(const so_type *type, int64_t attempt)
@@ -67,8 +70,8 @@ static so_code so_tells_send(so_turn *turn)
     {
         bool stored;
         int64_t id;
-        so_code code =
-            s->port->methods->append(s->port, &turn->tells[i], s->newest.stamp, INT64_MAX, INT64_MAX, &id, &stored);
+        so_code code = s->port->methods->append(s->port, &turn->tells[i], s->newest.stamp, INT64_MAX,
+                                                INT64_MAX, &id, &stored);
         if (code != SO_OK)
             return code;
         if (!stored)
@@ -121,7 +124,8 @@ so_code so_visit_finish(so_visit *visit, so_message *message, so_turn *turn, boo
     return code == SO_OK ? so_tells_send(turn) : code;
 }
 
-so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operation, int64_t attempt, bool records, so_turn *turn)
+so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operation, int64_t attempt,
+                      bool records, so_turn *turn)
 {
     so_session *s = visit->session;
     const so_port_methods *port = s->port->methods;
@@ -202,8 +206,8 @@ static so_code so_visit_bury(so_visit *visit, so_message *message, int64_t attem
     return s->port->methods->settle(s->port, message);
 }
 
-so_code so_visit_fail(so_visit *visit, so_message *message, const so_operation *operation, so_str error, bool retry,
-                      int64_t delay_ms, bool *dead)
+so_code so_visit_fail(so_visit *visit, so_message *message, const so_operation *operation, so_str error,
+                      bool retry, int64_t delay_ms, bool *dead)
 {
     so_session *s = visit->session;
     so_slot *slot = &visit->actor.slot;
@@ -244,10 +248,10 @@ so_code so_visit_close(so_visit *visit)
             code = s->port->methods->write_actor(s->port, &visit->actor, visit->created);
     }
     const so_slot *slot = &visit->actor.slot;
-    bool same = slot->kind == visit->stored.kind && slot->head == visit->stored.head && slot->nonce == visit->stored.nonce &&
-                slot->lane == visit->stored.lane && slot->rank == visit->stored.rank &&
-                slot->attempts == visit->stored.attempts && slot->expires_ms == visit->stored.expires_ms &&
-                so_str_equal(slot->more, visit->stored.more);
+    bool same = slot->kind == visit->stored.kind && slot->head == visit->stored.head &&
+                slot->nonce == visit->stored.nonce && slot->lane == visit->stored.lane &&
+                slot->rank == visit->stored.rank && slot->attempts == visit->stored.attempts &&
+                slot->expires_ms == visit->stored.expires_ms && so_str_equal(slot->more, visit->stored.more);
     if (code == SO_OK && !same)
         code = so_slot_store(s, visit->type->id, visit->actor.key, &visit->stored, slot);
     if (code == SO_OK)
@@ -266,7 +270,8 @@ so_code so_visit_expire(so_visit *visit)
     if (code != SO_OK)
         return code;
     if (!found)
-        return so_error_set(&s->err, SO_UNKNOWN_MESSAGE, NULL, "the claimed message %lld is missing", (long long)slot->head);
+        return so_error_set(&s->err, SO_UNKNOWN_MESSAGE, NULL, "the claimed message %lld is missing",
+                            (long long)slot->head);
     const so_operation *operation = so_operation_by_name(visit->type, message.operation);
     if (slot->kind == SO_SLOT_CLAIMED)
         return so_visit_fail(visit, &message, operation, SO_STR("the lease ran out"), true, 0, &dead);
@@ -285,8 +290,9 @@ so_code so_visit_wake(so_session *s, int64_t type_id, so_str key, int64_t now_ms
     so_code code = so_visit_open(&visit, s, s->arena, type, key, now_ms);
     s->newest.inbox = inbox;
     const so_slot *slot = &visit.actor.slot;
-    bool over = code == SO_OK && ((slot->kind == SO_SLOT_CLAIMED && slot->expires_ms <= now_ms) ||
-                                  (slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_TIMED && slot->rank <= now_ms));
+    bool over = code == SO_OK &&
+                ((slot->kind == SO_SLOT_CLAIMED && slot->expires_ms <= now_ms) ||
+                 (slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_TIMED && slot->rank <= now_ms));
     if (over)
         code = so_visit_expire(&visit);
     if (code == SO_OK && over)

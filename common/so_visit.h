@@ -1,6 +1,6 @@
 /*
- * A visit: one piece of work with one actor. It reads the actor once, runs any number of turns, and writes the actor
- * and its slot once.
+ * A visit: one piece of work with one actor. It reads the actor once, runs any number of turns, and writes
+ * the actor and its slot once.
  */
 #ifndef SO_VISIT_H
 #define SO_VISIT_H
@@ -22,33 +22,40 @@ typedef struct so_visit
 } so_visit;
 
 /* Looks the actor up. `arena` lives until so_visit_close(). In a piece of work, with fresh definitions. */
-so_code so_visit_open(so_visit *visit, so_session *s, so_arena *arena, const so_type *type, so_str key, int64_t now_ms);
+so_code so_visit_open(so_visit *visit, so_session *s, so_arena *arena, const so_type *type, so_str key,
+                      int64_t now_ms);
 
-/* The same with an actor that was looked up in this piece of work, and its texts in an arena that lives as long. */
-void so_visit_resume(so_visit *visit, so_session *s, so_arena *arena, const so_type *type, const so_actor *actor, int64_t now_ms);
+/* The same with an actor that was looked up in this piece of work, and its texts in an arena that lives as
+ * long. */
+void so_visit_resume(so_visit *visit, so_session *s, so_arena *arena, const so_type *type,
+                     const so_actor *actor, int64_t now_ms);
 
 /* Makes the state ready to be read. */
 so_code so_visit_state(so_visit *visit);
 
 /*
- * Runs one message's turn and, if it completed or was rejected, finishes the message. A message with id 0 was never in the
- * mailbox (so_call) and gets the next id. Without `records`, any end but completion means that the caller undoes the whole piece
- * of work. SO_OK with turn->end set; SO_CAUTION; an engine error. A failed turn has left nothing, and what becomes of its
- * message is the caller's.
+ * Runs one message's turn and, if it completed or was rejected, finishes the message. A message with id 0 was
+ * never in the mailbox (so_call) and gets the next id. Without `records`, any end but completion means that
+ * the caller undoes the whole piece of work. SO_OK with turn->end set; SO_CAUTION; an engine error. A failed
+ * turn has left nothing, and what becomes of its message is the caller's.
  */
-so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operation, int64_t attempt, bool records, so_turn *turn);
+so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operation, int64_t attempt,
+                      bool records, so_turn *turn);
 
-/* Finishes a message whose turn was concluded (so_commit, so_reject); `fresh`: it was never in the mailbox. */
+/* Finishes a message whose turn was concluded (so_commit, so_reject); `fresh`: it was never in the mailbox.
+ */
 so_code so_visit_finish(so_visit *visit, so_message *message, so_turn *turn, bool fresh);
 
-/* The head's attempt failed: another one later, or a dead letter. The slot moves on; *dead tells which. `delay_ms` < 0: by the type's back-off. */
-so_code so_visit_fail(so_visit *visit, so_message *message, const so_operation *operation, so_str error, bool retry,
-                      int64_t delay_ms, bool *dead);
+/* The head's attempt failed: another one later, or a dead letter. The slot moves on; *dead tells which.
+ * `delay_ms` < 0: by the type's back-off. */
+so_code so_visit_fail(so_visit *visit, so_message *message, const so_operation *operation, so_str error,
+                      bool retry, int64_t delay_ms, bool *dead);
 
 /* Writes what changed. */
 so_code so_visit_close(so_visit *visit);
 
-/* An actor whose retry became due or whose claim's lease ran out; *free_slot: nobody holds its head any more. */
+/* An actor whose retry became due or whose claim's lease ran out; *free_slot: nobody holds its head any more.
+ */
 so_code so_visit_expire(so_visit *visit);
 so_code so_visit_wake(so_session *s, int64_t type, so_str key, int64_t now_ms);
 

@@ -1,8 +1,9 @@
 /*
  * The doorbell and the gate. See doorbell.h.
  *
- * Linux futexes on words of a shared mapping. A count is bumped before its waiters are woken, and a waiter sleeps only
- * while the count is what it read before it looked, so a ring between its look and its sleep is not lost.
+ * Linux futexes on words of a shared mapping. A count is bumped before its waiters are woken, and a waiter
+ * sleeps only while the count is what it read before it looked, so a ring between its look and its sleep is
+ * not lost.
  */
 #include "doorbell.h"
 
@@ -33,7 +34,7 @@ enum
     SO_GATE_LOOK_MS = 10,  /* how long a waiter sleeps before it looks whether the served one lives */
     SO_GATE_PASS_MS = 250, /* how long the served one may take before the next one goes as well */
     SO_GATE_DECK = 1,      /* how many of those next in line stay awake */
-    SO_GATE_SPIN_US = 60, /* and for how long */
+    SO_GATE_SPIN_US = 60,  /* and for how long */
     SO_PATH_BYTES = 4096
 };
 
@@ -88,15 +89,13 @@ static int64_t so_monotonic_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static int64_t so_monotonic_ms(void)
-{
-    return so_monotonic_us() / 1000;
-}
+static int64_t so_monotonic_ms(void) { return so_monotonic_us() / 1000; }
 
 /* False: the time is up. */
 static bool so_sleep_on(atomic_uint *word, unsigned value, int64_t milliseconds)
 {
-    struct timespec timeout = {.tv_sec = (time_t)(milliseconds / 1000), .tv_nsec = (long)(milliseconds % 1000) * 1000000L};
+    struct timespec timeout = {.tv_sec = (time_t)(milliseconds / 1000),
+                               .tv_nsec = (long)(milliseconds % 1000) * 1000000L};
     return so_futex(word, FUTEX_WAIT, value, &timeout) == 0 || errno != ETIMEDOUT;
 }
 
@@ -140,7 +139,8 @@ so_doorbell *so_doorbell_open(const char *path)
     so_doorbell_file *file = memory;
     unsigned fresh = 0;
     so_doorbell *doorbell = sqlite3_malloc64(sizeof *doorbell);
-    bool ours = atomic_compare_exchange_strong(&file->magic, &fresh, SO_DOORBELL_MAGIC) || fresh == SO_DOORBELL_MAGIC;
+    bool ours =
+        atomic_compare_exchange_strong(&file->magic, &fresh, SO_DOORBELL_MAGIC) || fresh == SO_DOORBELL_MAGIC;
     if (doorbell == NULL || !ours)
     {
         munmap(memory, sizeof(so_doorbell_file));
@@ -232,10 +232,7 @@ void so_doorbell_note(so_doorbell *doorbell, int64_t message)
     atomic_store(&doorbell->file->noted, message);
 }
 
-int64_t so_doorbell_noted(const so_doorbell *doorbell)
-{
-    return atomic_load(&doorbell->file->noted);
-}
+int64_t so_doorbell_noted(const so_doorbell *doorbell) { return atomic_load(&doorbell->file->noted); }
 
 /* Wakes the owner of a ticket, if there is one and it sleeps. */
 static void so_gate_wake(so_doorbell_file *file, unsigned ticket)
@@ -256,8 +253,8 @@ static void so_gate_serve_next(so_doorbell_file *file, unsigned ticket)
 }
 
 /*
- * The next one in line does not sleep: a thread that has to be woken from an idle processor costs more than the
- * transaction it waits for. It yields, so that whoever else can run does.
+ * The next one in line does not sleep: a thread that has to be woken from an idle processor costs more than
+ * the transaction it waits for. It yields, so that whoever else can run does.
  */
 static bool so_gate_on_deck(so_doorbell_file *file, so_gate_slot *slot, unsigned ticket)
 {
@@ -321,7 +318,4 @@ uint32_t so_gate_enter(so_doorbell *doorbell)
     }
 }
 
-void so_gate_leave(so_doorbell *doorbell, uint32_t ticket)
-{
-    so_gate_serve_next(doorbell->file, ticket);
-}
+void so_gate_leave(so_doorbell *doorbell, uint32_t ticket) { so_gate_serve_next(doorbell->file, ticket); }

@@ -1,10 +1,10 @@
 /*
- * The doorbell: a small file beside the database, mapped by every connection, through which processes wake each
- * other and take turns at the write lock.
+ * The doorbell: a small file beside the database, mapped by every connection, through which processes wake
+ * each other and take turns at the write lock.
  *
- * It holds no truth. SQLite's lock stays the lock, the tables stay the record of what waits; whoever cannot map the file
- * (read-only media, a database in memory) polls. A file of zeros is a valid doorbell, so there is nothing to create but
- * its length, and one that was left behind by a crash is used as it is.
+ * It holds no truth. SQLite's lock stays the lock, the tables stay the record of what waits; whoever cannot
+ * map the file (read-only media, a database in memory) polls. A file of zeros is a valid doorbell, so there
+ * is nothing to create but its length, and one that was left behind by a crash is used as it is.
  */
 #ifndef SO_DOORBELL_H
 #define SO_DOORBELL_H
@@ -14,8 +14,8 @@
 typedef struct so_doorbell so_doorbell;
 
 /*
- * Maps the doorbell of the database at `path` (NULL or "": none), creating it with the database's permissions. NULL if that is not possible. A doorbell
- * of an unknown layout is left alone.
+ * Maps the doorbell of the database at `path` (NULL or "": none), creating it with the database's
+ * permissions. NULL if that is not possible. A doorbell of an unknown layout is left alone.
  */
 so_doorbell *so_doorbell_open(const char *path);
 void so_doorbell_close(so_doorbell *doorbell);
@@ -30,8 +30,9 @@ bool so_doorbell_wait(so_doorbell *doorbell, const so_waiting *waiting, uint32_t
 bool so_doorbell_rung(const so_doorbell *doorbell, int64_t message);
 
 /*
- * Says that a worker that takes all work of the bell is awake (or goes to sleep, or away): while one is, rings wake nobody, since it looks
- * again before it sleeps, and more workers than the one that writes would only wait for each other.
+ * Says that a worker that takes all work of the bell is awake (or goes to sleep, or away): while one is,
+ * rings wake nobody, since it looks again before it sleeps, and more workers than the one that writes would
+ * only wait for each other.
  */
 void so_doorbell_awake(so_doorbell *doorbell, so_bell bell, bool awake);
 
@@ -41,17 +42,20 @@ bool so_doorbell_attended(const so_doorbell *doorbell, so_bell bell);
 /* After a crash of the one that was awake: somebody had to find work by polling. */
 void so_doorbell_nobody_awake(so_doorbell *doorbell, so_bell bell);
 
-/* Rings: for work one waiter, or all of them if `everybody` or if one of them is picky; for a message everybody. */
+/* Rings: for work one waiter, or all of them if `everybody` or if one of them is picky; for a message
+ * everybody. */
 void so_doorbell_ring(so_doorbell *doorbell, so_bell bell, int64_t message, bool everybody);
 
-/* The message whose turn is being run under the write lock, 0: none. Left behind only by a process that died. */
+/* The message whose turn is being run under the write lock, 0: none. Left behind only by a process that died.
+ */
 void so_doorbell_note(so_doorbell *doorbell, int64_t message);
 int64_t so_doorbell_noted(const so_doorbell *doorbell);
 
 /*
- * The gate: who is about to write takes a ticket and waits until it is served, first come first served, and leaves after its commit.
- * It is advisory: a ticket whose owner has died is skipped at once, one that is not given back for a while is
- * passed, and who does not use it does no harm. Enter returns the ticket, leave takes it.
+ * The gate: who is about to write takes a ticket and waits until it is served, first come first served, and
+ * leaves after its commit. It is advisory: a ticket whose owner has died is skipped at once, one that is not
+ * given back for a while is passed, and who does not use it does no harm. Enter returns the ticket, leave
+ * takes it.
  */
 uint32_t so_gate_enter(so_doorbell *doorbell);
 void so_gate_leave(so_doorbell *doorbell, uint32_t ticket);

@@ -1,8 +1,8 @@
 /*
  * The entry point of the loadable extension, and the life of what hangs on a connection.
  *
- * Statements are kept on the connection object of an eponymous virtual table: sqlite3_close() disconnects virtual
- * tables before it looks for statements that were left open, and destroys functions only afterwards.
+ * Statements are kept on the connection object of an eponymous virtual table: sqlite3_close() disconnects
+ * virtual tables before it looks for statements that were left open, and destroys functions only afterwards.
  */
 #include "so_sqlite.h"
 
@@ -10,15 +10,9 @@
 
 SQLITE_EXTENSION_INIT1
 
-static void *so_sqlite_alloc(size_t bytes)
-{
-    return sqlite3_malloc64(bytes);
-}
+static void *so_sqlite_alloc(size_t bytes) { return sqlite3_malloc64(bytes); }
 
-static void so_sqlite_release(void *memory)
-{
-    sqlite3_free(memory);
-}
+static void so_sqlite_release(void *memory) { sqlite3_free(memory); }
 
 so_registration *so_registration_hold(so_registration *registration)
 {
@@ -53,7 +47,7 @@ __declspec(dllexport)
 #else
 __attribute__((visibility("default")))
 #endif
-int sqlite3_solidobj_init(sqlite3 *db, char **error, const sqlite3_api_routines *api);
+    int sqlite3_solidobj_init(sqlite3 *db, char **error, const sqlite3_api_routines *api);
 
 int sqlite3_solidobj_init(sqlite3 *db, char **error, const sqlite3_api_routines *api)
 {

@@ -42,8 +42,8 @@ int so_sqlite_register_functions(so_registration *registration)
             so_binding *binding = so_binding_new(registration, function);
             if (binding == NULL)
                 return SQLITE_NOMEM;
-            int rc = sqlite3_create_function_v2(registration->db, function->name, args, flags, binding, so_sqlite_function, NULL,
-                                                NULL, so_binding_free);
+            int rc = sqlite3_create_function_v2(registration->db, function->name, args, flags, binding,
+                                                so_sqlite_function, NULL, NULL, so_binding_free);
             if (rc != SQLITE_OK)
                 return rc;
         }

@@ -29,7 +29,8 @@ struct so_handler
     } statements[];
 };
 
-static const char *const so_beginnings[] = {"SELECT", "VALUES", "WITH", "INSERT", "UPDATE", "DELETE", "REPLACE"};
+static const char *const so_beginnings[] = {"SELECT", "VALUES", "WITH",   "INSERT",
+                                            "UPDATE", "DELETE", "REPLACE"};
 
 /* Skips blanks, comments and empty statements. */
 static const char *so_skip_blank(const char *at)
@@ -56,8 +57,8 @@ static bool so_may_begin(const char *at)
     {
         size_t n = strlen(so_beginnings[i]);
         unsigned char after = (unsigned char)at[0] == 0 ? 0 : (unsigned char)at[n];
-        bool word = (after >= 'a' && after <= 'z') || (after >= 'A' && after <= 'Z') || (after >= '0' && after <= '9') ||
-                    after == '_' || after >= 0x80;
+        bool word = (after >= 'a' && after <= 'z') || (after >= 'A' && after <= 'Z') ||
+                    (after >= '0' && after <= '9') || after == '_' || after >= 0x80;
         if (sqlite3_strnicmp(at, so_beginnings[i], (int)n) == 0 && !word)
             return true;
     }
@@ -90,21 +91,27 @@ so_code so_sqlite_handler_check(so_port *port, so_str text)
         sqlite3_stmt *statement = NULL;
         if (!so_may_begin(at))
             return so_error_set(err, SO_INVALID_ARGUMENT,
-                                "A statement of a handler begins with SELECT, VALUES, WITH, INSERT, UPDATE, DELETE or REPLACE.",
+                                "A statement of a handler begins with SELECT, VALUES, WITH, INSERT, UPDATE, "
+                                "DELETE or REPLACE.",
                                 "a handler cannot have the statement: %.40s", at);
         if (++count > SO_HANDLER_STATEMENTS)
-            return so_error_set(err, SO_INVALID_ARGUMENT, NULL, "a handler has at most %d statements", SO_HANDLER_STATEMENTS);
+            return so_error_set(err, SO_INVALID_ARGUMENT, NULL, "a handler has at most %d statements",
+                                SO_HANDLER_STATEMENTS);
         int rc = sqlite3_prepare_v2(connection->db, at, -1, &statement, &at);
         if (rc == SQLITE_ERROR)
-            return so_error_set(err, SO_INVALID_ARGUMENT, "Create the tables that the handler names first, and try its statements by themselves.",
-                                "statement %d of the handler: %s", count, sqlite3_errmsg(connection->db));
-        so_code code = rc == SQLITE_OK ? so_check_statement(connection, statement) : so_sqlite_error(connection, rc);
+            return so_error_set(
+                err, SO_INVALID_ARGUMENT,
+                "Create the tables that the handler names first, and try its statements by themselves.",
+                "statement %d of the handler: %s", count, sqlite3_errmsg(connection->db));
+        so_code code =
+            rc == SQLITE_OK ? so_check_statement(connection, statement) : so_sqlite_error(connection, rc);
         sqlite3_finalize(statement);
         if (code != SO_OK)
             return code;
     }
     if (count == 0)
-        return so_error_set(err, SO_INVALID_ARGUMENT, "Pass NULL for an external operation.", "the handler has no statement");
+        return so_error_set(err, SO_INVALID_ARGUMENT, "Pass NULL for an external operation.",
+                            "the handler has no statement");
     return SO_OK;
 }
 
@@ -151,10 +158,14 @@ static so_code so_handler_map(so_sqlite *connection, struct so_handler_statement
     return SO_OK;
 }
 
-/* Prepares a handler. SO_ENGINE: SQLite refuses one of its statements now. */
-static so_code so_handler_prepare(so_sqlite *connection, so_operation *operation)
+/* An operation's handler, prepared at its first use. SO_ENGINE: SQLite refuses one of its statements now. */
+static so_code so_handler_of(so_sqlite *connection, so_operation *operation, const so_handler **prepared)
 {
-    so_handler *handler = sqlite3_malloc64(sizeof *handler + SO_HANDLER_STATEMENTS * sizeof handler->statements[0]);
+    *prepared = operation->prepared;
+    if (*prepared != NULL)
+        return SO_OK;
+    so_handler *handler =
+        sqlite3_malloc64(sizeof *handler + SO_HANDLER_STATEMENTS * sizeof handler->statements[0]);
     if (handler == NULL)
         return so_error_nomem(&connection->session.err);
     *handler = (so_handler){.pure = true};
@@ -166,7 +177,8 @@ static so_code so_handler_prepare(so_sqlite *connection, so_operation *operation
         *one = (struct so_handler_statement){0};
         if (handler->count == SO_HANDLER_STATEMENTS || !so_may_begin(at))
         {
-            code = so_error_set(&connection->session.err, SO_FAILED, "Define the operation again.", "the stored handler is damaged");
+            code = so_error_set(&connection->session.err, SO_FAILED, "Define the operation again.",
+                                "the stored handler is damaged");
             break;
         }
         int rc = sqlite3_prepare_v3(connection->db, at, -1, SQLITE_PREPARE_PERSISTENT, &one->statement, &at);
@@ -188,23 +200,24 @@ static so_code so_handler_prepare(so_sqlite *connection, so_operation *operation
     handler->next = connection->handlers;
     connection->handlers = handler;
     operation->prepared = handler;
+    *prepared = handler;
     return SO_OK;
 }
 
 so_code so_sqlite_handler_pure(so_port *port, so_operation *operation, bool *pure)
 {
-    *pure = false;
-    if (operation->prepared == NULL && so_handler_prepare((so_sqlite *)port, operation) != SO_OK)
-        return SO_OK; /* running it will tell */
-    *pure = ((so_handler *)operation->prepared)->pure;
+    const so_handler *handler;
+    /* Running it will tell what is wrong. */
+    *pure = so_handler_of((so_sqlite *)port, operation, &handler) == SO_OK && handler->pure;
     return SO_OK;
 }
 
 /* Errors that say nothing about the handler. */
 static bool so_error_is_engines(int rc)
 {
-    static const int codes[] = {SQLITE_BUSY,    SQLITE_LOCKED,   SQLITE_NOMEM, SQLITE_INTERRUPT, SQLITE_IOERR, SQLITE_CORRUPT,
-                                SQLITE_FULL,    SQLITE_CANTOPEN, SQLITE_PROTOCOL, SQLITE_READONLY, SQLITE_NOTADB, SQLITE_ABORT,
+    static const int codes[] = {SQLITE_BUSY,     SQLITE_LOCKED,   SQLITE_NOMEM,  SQLITE_INTERRUPT,
+                                SQLITE_IOERR,    SQLITE_CORRUPT,  SQLITE_FULL,   SQLITE_CANTOPEN,
+                                SQLITE_PROTOCOL, SQLITE_READONLY, SQLITE_NOTADB, SQLITE_ABORT,
                                 SQLITE_SCHEMA};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         if ((rc & 0xff) == codes[i])
@@ -212,7 +225,8 @@ static bool so_error_is_engines(int rc)
     return false;
 }
 
-/* A failed statement: the handler's fault (*end), or the engine's error. A function of ours has left its own error. */
+/* A failed statement: the handler's fault (*end), or the engine's error. A function of ours has left its own
+ * error. */
 static so_code so_handler_failed(so_sqlite *connection, int rc, so_handler_end *end)
 {
     so_error *err = &connection->session.err;
@@ -230,7 +244,8 @@ static so_code so_handler_failed(so_sqlite *connection, int rc, so_handler_end *
     return SO_OK;
 }
 
-static so_code so_handler_columns(so_sqlite *connection, const struct so_handler_statement *one, so_turn *turn)
+static so_code so_handler_columns(so_sqlite *connection, const struct so_handler_statement *one,
+                                  so_turn *turn)
 {
     for (int i = 0; i < one->column_count; i++)
     {
@@ -239,7 +254,8 @@ static so_code so_handler_columns(so_sqlite *connection, const struct so_handler
         if (one->columns[i] < 0)
             return so_error_set(&connection->session.err, SO_INVALID_ARGUMENT,
                                 "Name it state, patch, result, result_json, tell or reject (… AS result).",
-                                "the handler answered the unknown column %s", sqlite3_column_name(one->statement, i));
+                                "the handler answered the unknown column %s",
+                                sqlite3_column_name(one->statement, i));
         so_value value = so_sqlite_value(sqlite3_column_value(one->statement, i));
         if (value.type == SO_TEXT && value.s.p == NULL)
             return so_error_nomem(&connection->session.err);
@@ -250,8 +266,8 @@ static so_code so_handler_columns(so_sqlite *connection, const struct so_handler
     return SO_OK;
 }
 
-static so_code so_handler_step(so_sqlite *connection, const struct so_handler_statement *one, bool last, so_turn *turn,
-                               so_handler_end *end)
+static so_code so_handler_step(so_sqlite *connection, const struct so_handler_statement *one, bool last,
+                               so_turn *turn, so_handler_end *end)
 {
     sqlite3_stmt *statement = one->statement;
     so_code code = SO_OK;
@@ -268,8 +284,9 @@ static so_code so_handler_step(so_sqlite *connection, const struct so_handler_st
     for (; rc == SQLITE_ROW && code == SO_OK; rc = sqlite3_step(statement))
     {
         if (last && ++rows > 1)
-            code = so_error_set(&connection->session.err, SO_INVALID_ARGUMENT, "Add LIMIT 1, or an aggregate.",
-                                "the handler's last statement returned more than one row");
+            code =
+                so_error_set(&connection->session.err, SO_INVALID_ARGUMENT, "Add LIMIT 1, or an aggregate.",
+                             "the handler's last statement returned more than one row");
         else if (last)
             code = so_handler_columns(connection, one, turn);
     }
@@ -286,20 +303,15 @@ so_code so_sqlite_handler_run(so_port *port, so_operation *operation, so_turn *t
     so_sqlite *connection = (so_sqlite *)port;
     *end = SO_HANDLER_DONE;
     so_error_clear(&connection->session.err);
-    if (operation->prepared == NULL)
+    const so_handler *handler;
+    so_code code = so_handler_of(connection, operation, &handler);
+    if (code == SO_NOMEM || (code == SO_ENGINE && so_error_is_engines(connection->session.err.engine_code)))
+        return code;
+    if (code != SO_OK)
     {
-        so_code code = so_handler_prepare(connection, operation);
-        int rc = connection->session.err.engine_code;
-        if (code == SO_NOMEM || (code == SO_ENGINE && so_error_is_engines(rc)))
-            return code;
-        if (code != SO_OK)
-        {
-            *end = SO_HANDLER_FAILED;
-            return SO_OK;
-        }
+        *end = SO_HANDLER_FAILED;
+        return SO_OK;
     }
-    const so_handler *handler = operation->prepared;
-    so_code code = SO_OK;
     for (int i = 0; code == SO_OK && *end == SO_HANDLER_DONE && i < handler->count; i++)
     {
         const struct so_handler_statement *one = &handler->statements[i];

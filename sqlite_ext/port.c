@@ -29,10 +29,7 @@ static const char *const so_controls[SO_CONTROL_COUNT] = {
     [SO_CONTROL_RING] = "INSERT INTO solidobj_ring(ring) VALUES(1)",
 };
 
-static so_sqlite *so_sqlite_of(so_port *port)
-{
-    return (so_sqlite *)port;
-}
+static so_sqlite *so_sqlite_of(so_port *port) { return (so_sqlite *)port; }
 
 so_code so_sqlite_error(so_sqlite *connection, int rc)
 {
@@ -41,7 +38,8 @@ so_code so_sqlite_error(so_sqlite *connection, int rc)
         return so_error_nomem(err);
     const char *message = sqlite3_errmsg(connection->db);
     if (rc == SQLITE_ERROR && strncmp(message, "no such table: main.solidobj_", 29) == 0)
-        return so_error_set(err, SO_NOT_INSTALLED, "Run SELECT so_install() once.", "solidobj is not installed in this database");
+        return so_error_set(err, SO_NOT_INSTALLED, "Run SELECT so_install() once.",
+                            "solidobj is not installed in this database");
     int extended = sqlite3_extended_errcode(connection->db);
     so_error_set(err, SO_ENGINE, NULL, "%s", message);
     err->engine_code = (extended & 0xff) == (rc & 0xff) ? extended : rc;
@@ -77,7 +75,8 @@ static so_code so_sqlite_statement(so_sqlite *connection, so_statement which, sq
 {
     so_code code = SO_OK;
     if (connection->statements[which] == NULL)
-        code = so_sqlite_prepare(connection, &connection->statements[which], so_statement_text(SO_DIALECT_SQLITE, which));
+        code = so_sqlite_prepare(connection, &connection->statements[which],
+                                 so_statement_text(SO_DIALECT_SQLITE, which));
     *statement = connection->statements[which];
     return code;
 }
@@ -107,7 +106,8 @@ static so_scope so_port_scope(so_port *port)
 
 static so_code so_inside_statement(so_sqlite *connection)
 {
-    return so_error_set(&connection->session.err, SO_INSIDE_STATEMENT, "Call it in a SELECT of its own; so_send works here.",
+    return so_error_set(&connection->session.err, SO_INSIDE_STATEMENT,
+                        "Call it in a SELECT of its own; so_send works here.",
                         "this cannot run under a statement that writes");
 }
 
@@ -201,7 +201,8 @@ static so_code so_port_writable(so_port *port)
     return code;
 }
 
-/* Takes the piece back. SQLite may have rolled the whole transaction back already (disk full, out of memory). */
+/* Takes the piece back. SQLite may have rolled the whole transaction back already (disk full, out of memory).
+ */
 static so_code so_piece_undo(so_sqlite *connection, so_piece piece)
 {
     if (piece == SO_PIECE_NOTHING || sqlite3_get_autocommit(connection->db))
@@ -215,7 +216,8 @@ static so_code so_piece_undo(so_sqlite *connection, so_piece piece)
 
 static so_code so_piece_keep(so_sqlite *connection, so_piece piece)
 {
-    so_code code = so_sqlite_control(connection, piece == SO_PIECE_TRANSACTION ? SO_CONTROL_COMMIT : SO_CONTROL_WORK_RELEASE);
+    so_code code = so_sqlite_control(connection, piece == SO_PIECE_TRANSACTION ? SO_CONTROL_COMMIT
+                                                                               : SO_CONTROL_WORK_RELEASE);
     if (code != SO_OK)
     {
         so_error err = connection->session.err;
@@ -230,7 +232,8 @@ static so_code so_port_end(so_port *port, bool keep)
     so_sqlite *connection = so_sqlite_of(port);
     so_piece piece = connection->piece;
     connection->piece = SO_PIECE_NONE;
-    so_code code = keep && piece != SO_PIECE_NOTHING ? so_piece_keep(connection, piece) : so_piece_undo(connection, piece);
+    so_code code = keep && piece != SO_PIECE_NOTHING ? so_piece_keep(connection, piece)
+                                                     : so_piece_undo(connection, piece);
     so_gate_out(connection);
     if (piece == SO_PIECE_TRANSACTION && (!keep || code != SO_OK))
         so_rings_clear(&connection->rings);
@@ -241,10 +244,7 @@ static so_code so_port_end(so_port *port, bool keep)
     return code;
 }
 
-static so_code so_port_mark(so_port *port)
-{
-    return so_sqlite_control(so_sqlite_of(port), SO_CONTROL_MARK);
-}
+static so_code so_port_mark(so_port *port) { return so_sqlite_control(so_sqlite_of(port), SO_CONTROL_MARK); }
 
 static so_code so_port_undo(so_port *port)
 {
@@ -256,10 +256,7 @@ static so_code so_port_release(so_port *port)
     return so_sqlite_control(so_sqlite_of(port), SO_CONTROL_MARK_RELEASE);
 }
 
-static int64_t so_port_changes(so_port *port)
-{
-    return sqlite3_total_changes(so_sqlite_of(port)->db);
-}
+static int64_t so_port_changes(so_port *port) { return sqlite3_total_changes(so_sqlite_of(port)->db); }
 
 static int64_t so_port_now_ms(so_port *port)
 {
@@ -279,7 +276,8 @@ static int64_t so_port_random(so_port *port)
 
 static int64_t so_column_or(sqlite3_stmt *statement, int column, int64_t otherwise)
 {
-    return sqlite3_column_type(statement, column) == SQLITE_NULL ? otherwise : sqlite3_column_int64(statement, column);
+    return sqlite3_column_type(statement, column) == SQLITE_NULL ? otherwise
+                                                                 : sqlite3_column_int64(statement, column);
 }
 
 /* A text column, copied; p NULL for NULL. */
@@ -289,7 +287,8 @@ static bool so_column_text(so_sqlite *connection, sqlite3_stmt *statement, int c
     if (sqlite3_column_type(statement, column) == SQLITE_NULL)
         return true;
     const char *p = (const char *)sqlite3_column_text(statement, column);
-    *text = so_arena_copy(connection->session.arena, p == NULL ? "" : p, (size_t)sqlite3_column_bytes(statement, column));
+    *text = so_arena_copy(connection->session.arena, p == NULL ? "" : p,
+                          (size_t)sqlite3_column_bytes(statement, column));
     return p != NULL && text->p != NULL;
 }
 
@@ -313,7 +312,8 @@ static bool so_look_slot(so_sqlite *connection, sqlite3_stmt *statement, so_slot
         slot->nonce = sqlite3_column_int64(statement, 23);
         slot->expires_ms = sqlite3_column_int64(statement, 24);
         return so_column_text(connection, statement, 25, &slot->worker) &&
-               so_column_text(connection, statement, 26, &slot->more) && so_column_text(connection, statement, 27, &slot->error);
+               so_column_text(connection, statement, 26, &slot->more) &&
+               so_column_text(connection, statement, 27, &slot->error);
     }
     if (sqlite3_column_type(statement, 13) == SQLITE_NULL)
         return true;
@@ -323,7 +323,8 @@ static bool so_look_slot(so_sqlite *connection, sqlite3_stmt *statement, so_slot
     slot->rank = sqlite3_column_int64(statement, 15);
     slot->attempts = sqlite3_column_int64(statement, 16);
     slot->nonce = sqlite3_column_int64(statement, 17);
-    return so_column_text(connection, statement, 18, &slot->error) && so_column_text(connection, statement, 19, &slot->operation);
+    return so_column_text(connection, statement, 18, &slot->error) &&
+           so_column_text(connection, statement, 19, &slot->operation);
 }
 
 static bool so_look_actor(so_sqlite *connection, sqlite3_stmt *statement, so_actor *actor)
@@ -387,8 +388,8 @@ static void so_bind_str(sqlite3_stmt *statement, int index, so_str text)
         sqlite3_bind_text64(statement, index, text.p, text.n, SQLITE_STATIC, SQLITE_UTF8);
 }
 
-static so_code so_port_append(so_port *port, const so_message *message, int64_t stamp, int64_t max_inbox, int64_t max_mailbox,
-                              int64_t *id, bool *stored)
+static so_code so_port_append(so_port *port, const so_message *message, int64_t stamp, int64_t max_inbox,
+                              int64_t max_mailbox, int64_t *id, bool *stored)
 {
     so_sqlite *connection = so_sqlite_of(port);
     sqlite3_stmt *statement;
@@ -473,8 +474,8 @@ static so_code so_port_settle(so_port *port, const so_message *message)
     so_bind_str(statement, 11, message->error);
     int rc = sqlite3_step(statement);
     if (rc == SQLITE_DONE && sqlite3_changes(connection->db) != 1)
-        code = so_error_set(&connection->session.err, SO_LOST_CLAIM, NULL, "message %lld was finished by somebody else",
-                            (long long)message->id);
+        code = so_error_set(&connection->session.err, SO_LOST_CLAIM, NULL,
+                            "message %lld was finished by somebody else", (long long)message->id);
     return so_sqlite_done(connection, statement, code);
 }
 
@@ -482,7 +483,8 @@ static so_code so_port_write_actor(so_port *port, const so_actor *actor, bool cr
 {
     so_sqlite *connection = so_sqlite_of(port);
     sqlite3_stmt *statement;
-    so_code code = so_sqlite_statement(connection, create ? SO_STMT_ACTOR_INSERT : SO_STMT_ACTOR_UPDATE, &statement);
+    so_code code =
+        so_sqlite_statement(connection, create ? SO_STMT_ACTOR_INSERT : SO_STMT_ACTOR_UPDATE, &statement);
     if (code != SO_OK)
         return code;
     sqlite3_bind_int64(statement, 1, actor->type);
@@ -501,7 +503,8 @@ static so_code so_port_write_actor(so_port *port, const so_actor *actor, bool cr
     return so_sqlite_done(connection, statement, SO_OK);
 }
 
-static so_code so_catalog_start(so_sqlite *connection, so_statement which, const so_value *params, sqlite3_stmt **statement)
+static so_code so_catalog_start(so_sqlite *connection, so_statement which, const so_value *params,
+                                sqlite3_stmt **statement)
 {
     so_code code = so_sqlite_statement(connection, which, statement);
     if (code != SO_OK)
@@ -528,7 +531,8 @@ static so_value so_column_value(sqlite3_stmt *statement, int column)
     }
 }
 
-static so_code so_port_row(so_port *port, so_statement which, const so_value *params, so_value *columns, bool *found)
+static so_code so_port_row(so_port *port, so_statement which, const so_value *params, so_value *columns,
+                           bool *found)
 {
     so_sqlite *connection = so_sqlite_of(port);
     sqlite3_stmt *statement;
@@ -554,7 +558,8 @@ static so_code so_port_row(so_port *port, so_statement which, const so_value *pa
     return so_sqlite_done(connection, statement, code);
 }
 
-static so_code so_port_each(so_port *port, so_statement which, const so_value *params, so_row_fn fn, void *context)
+static so_code so_port_each(so_port *port, so_statement which, const so_value *params, so_row_fn fn,
+                            void *context)
 {
     enum
     {
@@ -597,13 +602,15 @@ static so_code so_port_create_schema(so_port *port, bool *created)
 {
     so_sqlite *connection = so_sqlite_of(port);
     sqlite3_stmt *statement = NULL;
-    int rc = sqlite3_prepare_v2(connection->db, "SELECT 1 FROM main.sqlite_schema WHERE name = 'solidobj'", -1, &statement, NULL);
+    int rc = sqlite3_prepare_v2(connection->db, "SELECT 1 FROM main.sqlite_schema WHERE name = 'solidobj'",
+                                -1, &statement, NULL);
     bool there = rc == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW;
     rc = sqlite3_finalize(statement);
     *created = false;
     if (rc == SQLITE_OK && !there)
     {
-        const char *const texts[] = {so_sql_schema, so_sql_views, "CREATE VIRTUAL TABLE main.solidobj USING solidobj"};
+        const char *const texts[] = {so_sql_schema, so_sql_views,
+                                     "CREATE VIRTUAL TABLE main.solidobj USING solidobj"};
         for (size_t i = 0; rc == SQLITE_OK && i < sizeof texts / sizeof texts[0]; i++)
             rc = sqlite3_exec(connection->db, texts[i], NULL, NULL, NULL);
         *created = rc == SQLITE_OK;
@@ -671,7 +678,8 @@ so_sqlite *so_sqlite_open(sqlite3 *db)
     connection->port.methods = &so_sqlite_methods;
     connection->db = db;
     connection->data_version = -1;
-    so_session_init(&connection->session, &connection->port, (so_allocator){so_session_alloc, so_session_release, NULL});
+    so_session_init(&connection->session, &connection->port,
+                    (so_allocator){so_session_alloc, so_session_release, NULL});
     return connection;
 }
 

@@ -48,7 +48,8 @@ static void so_rows_release(void *context, void *memory)
     sqlite3_free(memory);
 }
 
-static int so_rows_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **vtab, char **error)
+static int so_rows_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                           char **error)
 {
     so_binding *binding = aux;
     (void)argc;
@@ -122,14 +123,15 @@ static int so_rows_best(sqlite3_vtab *vtab, sqlite3_index_info *info)
         if (at[i] < 0)
             continue;
         sqlite3_free(vtab->zErrMsg);
-        vtab->zErrMsg = sqlite3_mprintf("%s: %s: argument %d is missing", so_code_name(SO_INVALID_ARGUMENT), function->name, given + 1);
+        vtab->zErrMsg = sqlite3_mprintf("%s: %s: argument %d is missing", so_code_name(SO_INVALID_ARGUMENT),
+                                        function->name, given + 1);
         return SQLITE_ERROR;
     }
     if (given < function->min_args)
     {
         sqlite3_free(vtab->zErrMsg);
-        vtab->zErrMsg = sqlite3_mprintf("%s: %s takes %d to %d arguments", so_code_name(SO_INVALID_ARGUMENT), function->name,
-                                        function->min_args, function->max_args);
+        vtab->zErrMsg = sqlite3_mprintf("%s: %s takes %d to %d arguments", so_code_name(SO_INVALID_ARGUMENT),
+                                        function->name, function->min_args, function->max_args);
         return SQLITE_ERROR;
     }
     info->idxNum = given;
@@ -167,7 +169,8 @@ static int so_rows_next(sqlite3_vtab_cursor *base)
     return cursor->iter.failed ? SQLITE_NOMEM : SQLITE_OK;
 }
 
-static int so_rows_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc, sqlite3_value **argv)
+static int so_rows_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
+                          sqlite3_value **argv)
 {
     so_rows_cursor *cursor = (so_rows_cursor *)base;
     so_rows_table *table = (so_rows_table *)base->pVtab;
@@ -191,10 +194,7 @@ static int so_rows_filter(sqlite3_vtab_cursor *base, int number, const char *tex
     return so_rows_next(base);
 }
 
-static int so_rows_eof(sqlite3_vtab_cursor *base)
-{
-    return !((so_rows_cursor *)base)->more;
-}
+static int so_rows_eof(sqlite3_vtab_cursor *base) { return !((so_rows_cursor *)base)->more; }
 
 static int so_rows_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
@@ -244,7 +244,8 @@ int so_sqlite_register_rows(so_registration *registration)
         so_binding *binding = so_binding_new(registration, function);
         if (binding == NULL)
             return SQLITE_NOMEM;
-        rc = sqlite3_create_module_v2(registration->db, function->name, &so_rows_module, binding, so_binding_free);
+        rc = sqlite3_create_module_v2(registration->db, function->name, &so_rows_module, binding,
+                                      so_binding_free);
     }
     return rc;
 }

@@ -45,7 +45,7 @@ typedef struct so_handler so_handler;
 typedef struct so_rings
 {
     bool any;
-    bool work[2];      /* SO_BELL_RUN, SO_BELL_EXTERNAL */
+    bool work[2]; /* SO_BELL_RUN, SO_BELL_EXTERNAL */
     bool everybody[2];
     uint64_t bells[4];     /* one bit for each bell of SO_BELL_MESSAGE … */
     int64_t messages[256]; /* … and the newest message that it rings for */
@@ -64,7 +64,7 @@ typedef struct so_sqlite
     so_piece piece;
     bool gated; /* the piece of work holds `ticket` of the gate */
     uint32_t ticket;
-    int64_t data_version; /* as of the last wait, -1: never waited */
+    int64_t data_version;  /* as of the last wait, -1: never waited */
     so_doorbell *doorbell; /* NULL: there is none, poll */
     bool doorbell_tried;
     bool awake; /* this connection is a worker that will look again before it sleeps */
@@ -72,7 +72,8 @@ typedef struct so_sqlite
     so_rings rings;
 } so_sqlite;
 
-/* Made when the extension is loaded, freed when the connection closes; `connection` comes and goes in between. */
+/* Made when the extension is loaded, freed when the connection closes; `connection` comes and goes in
+ * between. */
 typedef struct so_registration
 {
     sqlite3 *db;
@@ -96,7 +97,8 @@ so_sqlite *so_sqlite_connection(so_registration *registration);
 /* The error that SQLite just reported, as the engine keeps it. */
 so_code so_sqlite_error(so_sqlite *connection, int rc);
 
-/* Waking up (waking.c). Rings now, or with the commit of the transaction that is open, or forgets the rings. */
+/* Waking up (waking.c). Rings now, or with the commit of the transaction that is open, or forgets the rings.
+ */
 void so_sqlite_arm(so_port *port, const so_waiting *waiting);
 so_code so_sqlite_wait(so_port *port, const so_waiting *waiting, int64_t milliseconds);
 void so_sqlite_ring(so_port *port, so_bell bell, int64_t message, bool everybody);
@@ -129,7 +131,8 @@ so_value so_sqlite_value(sqlite3_value *value);
 void so_sqlite_bind(sqlite3_stmt *statement, int index, const so_value *value);
 void so_sqlite_result(sqlite3_context *context, const so_value *value);
 
-/* Calls a function for SQL and puts its answer or its error into `context` / into *message (sqlite3_malloc'ed). */
+/* Calls a function for SQL and puts its answer or its error into `context` / into *message
+ * (sqlite3_malloc'ed). */
 int so_sqlite_call(so_binding *binding, sqlite3_value **values, int count, so_value *result, char **message);
 
 /* Registration of functions and tables (functions.c, rows.c, table.c). */

@@ -6,8 +6,8 @@
  *
  * solidobj_ring (eponymous) takes inserts that write nothing: SQLite tells it of the commit, see waking.c.
  *
- * solidobj (created by so_install) owns the tables solidobj_…, which SQLITE_DBCONFIG_DEFENSIVE protects because of it;
- * dropping it removes solidobj from the file. Its rows are the functions.
+ * solidobj (created by so_install) owns the tables solidobj_…, which SQLITE_DBCONFIG_DEFENSIVE protects
+ * because of it; dropping it removes solidobj from the file. Its rows are the functions.
  */
 #include "so_sqlite.h"
 
@@ -50,7 +50,8 @@ static int so_table_disconnect(sqlite3_vtab *vtab)
     return SQLITE_OK;
 }
 
-static int so_connection_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **vtab, char **error)
+static int so_connection_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
+                                 sqlite3_vtab **vtab, char **error)
 {
     so_registration *registration = aux;
     (void)argc;
@@ -89,7 +90,8 @@ so_sqlite *so_sqlite_connection(so_registration *registration)
     return registration->connection;
 }
 
-static int so_owner_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **vtab, char **error)
+static int so_owner_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                            char **error)
 {
     (void)error;
     (void)argc;
@@ -100,11 +102,13 @@ static int so_owner_connect(sqlite3 *db, void *aux, int argc, const char *const 
     return rc;
 }
 
-static int so_owner_create(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **vtab, char **error)
+static int so_owner_create(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                           char **error)
 {
     if (strcmp(argv[2], "solidobj") != 0 || strcmp(argv[1], "main") != 0)
     {
-        *error = sqlite3_mprintf("SO_INVALID_ARGUMENT: the table is main.solidobj and so_install() creates it");
+        *error =
+            sqlite3_mprintf("SO_INVALID_ARGUMENT: the table is main.solidobj and so_install() creates it");
         return SQLITE_ERROR;
     }
     return so_owner_connect(db, aux, argc, argv, vtab, error);
@@ -141,7 +145,8 @@ static int so_table_cursor_close(sqlite3_vtab_cursor *cursor)
     return SQLITE_OK;
 }
 
-static int so_owner_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc, sqlite3_value **argv)
+static int so_owner_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
+                           sqlite3_value **argv)
 {
     (void)number;
     (void)text;
@@ -151,7 +156,8 @@ static int so_owner_filter(sqlite3_vtab_cursor *base, int number, const char *te
     return SQLITE_OK;
 }
 
-static int so_connection_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc, sqlite3_value **argv)
+static int so_connection_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
+                                sqlite3_value **argv)
 {
     (void)number;
     (void)text;
@@ -191,7 +197,7 @@ static int so_table_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
 
 static int so_owner_shadow(const char *suffix)
 {
-    static const char *const suffixes[] = {"setting", "type",  "operation", "actor", "member",
+    static const char *const suffixes[] = {"setting", "type", "operation", "actor", "member",
                                            "message", "mail", "later",     "queue", "claim"};
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
         if (sqlite3_stricmp(suffix, suffixes[i]) == 0)
@@ -199,7 +205,8 @@ static int so_owner_shadow(const char *suffix)
     return 0;
 }
 
-static int so_ring_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **vtab, char **error)
+static int so_ring_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                           char **error)
 {
     (void)argc;
     (void)argv;
@@ -295,10 +302,10 @@ int so_sqlite_register_tables(so_registration *registration)
     int rc = sqlite3_create_module_v2(registration->db, "solidobj_connection", &so_connection_module,
                                       so_registration_hold(registration), so_registration_drop);
     if (rc == SQLITE_OK)
-        rc = sqlite3_create_module_v2(registration->db, "solidobj_ring", &so_ring_module, so_registration_hold(registration),
-                                      so_registration_drop);
+        rc = sqlite3_create_module_v2(registration->db, "solidobj_ring", &so_ring_module,
+                                      so_registration_hold(registration), so_registration_drop);
     if (rc == SQLITE_OK)
-        rc = sqlite3_create_module_v2(registration->db, "solidobj", &so_owner_module, so_registration_hold(registration),
-                                      so_registration_drop);
+        rc = sqlite3_create_module_v2(registration->db, "solidobj", &so_owner_module,
+                                      so_registration_hold(registration), so_registration_drop);
     return rc;
 }

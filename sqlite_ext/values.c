@@ -45,7 +45,8 @@ void so_sqlite_bind(sqlite3_stmt *statement, int index, const so_value *value)
         sqlite3_bind_double(statement, index, value->r);
         break;
     case SO_TEXT:
-        sqlite3_bind_text64(statement, index, value->s.p == NULL ? "" : value->s.p, value->s.n, SQLITE_STATIC, SQLITE_UTF8);
+        sqlite3_bind_text64(statement, index, value->s.p == NULL ? "" : value->s.p, value->s.n, SQLITE_STATIC,
+                            SQLITE_UTF8);
         break;
     case SO_BLOB:
         sqlite3_bind_blob64(statement, index, value->s.p, value->s.n, SQLITE_STATIC);
@@ -109,6 +110,7 @@ int so_sqlite_call(so_binding *binding, sqlite3_value **values, int count, so_va
         *message = sqlite3_mprintf("%s", err->message);
         return err->engine_code;
     }
-    *message = sqlite3_mprintf("%s: %s%s%s", so_code_name(code), err->message, err->hint[0] == 0 ? "" : ". Hint: ", err->hint);
+    *message = sqlite3_mprintf("%s: %s%s%s", so_code_name(code), err->message,
+                               err->hint[0] == 0 ? "" : ". Hint: ", err->hint);
     return SQLITE_ERROR;
 }

@@ -1,8 +1,9 @@
 /*
  * Waking up: rings that take effect with the commit, and sleeping until there are news.
  *
- * A ring inside somebody's transaction must wait for its commit. A write to the eponymous virtual table solidobj_ring makes
- * SQLite call its xCommit once the commit is visible and the lock is free, and takes none of the connection's hooks.
+ * A ring inside somebody's transaction must wait for its commit. A write to the eponymous virtual table
+ * solidobj_ring makes SQLite call its xCommit once the commit is visible and the lock is free, and takes none
+ * of the connection's hooks.
  */
 #include "so_sqlite.h"
 
@@ -13,8 +14,9 @@ SQLITE_EXTENSION_INIT3
 
 enum
 {
-    SO_POLL_MS = 1,    /* without a doorbell */
-    SO_SLICE_MS = 20   /* with one: how often a sleeper looks for commits that nobody rang for, and for an interrupt */
+    SO_POLL_MS = 1, /* without a doorbell */
+    SO_SLICE_MS =
+        20 /* with one: how often a sleeper looks for commits that nobody rang for, and for an interrupt */
 };
 
 int64_t so_sqlite_ticks_ms(so_port *port)
@@ -81,8 +83,8 @@ so_code so_sqlite_wait(so_port *port, const so_waiting *waiting, int64_t millise
         }
         else
         {
-            bool woken =
-                so_doorbell_wait(doorbell, waiting, connection->armed, left < SO_SLICE_MS ? left : SO_SLICE_MS);
+            bool woken = so_doorbell_wait(doorbell, waiting, connection->armed,
+                                          left < SO_SLICE_MS ? left : SO_SLICE_MS);
             if (so_doorbell_count(doorbell, waiting) != connection->armed)
             {
                 /* Rung for, and left asleep for a slice: perhaps who was awake has died. */
@@ -111,10 +113,7 @@ void so_sqlite_awake(so_port *port, bool awake)
         so_doorbell_ring(doorbell, SO_BELL_RUN, 0, false);
 }
 
-bool so_sqlite_keeps_notes(so_port *port)
-{
-    return so_sqlite_doorbell((so_sqlite *)port) != NULL;
-}
+bool so_sqlite_keeps_notes(so_port *port) { return so_sqlite_doorbell((so_sqlite *)port) != NULL; }
 
 void so_sqlite_note(so_port *port, int64_t message)
 {
@@ -150,7 +149,8 @@ void so_sqlite_ring(so_port *port, so_bell bell, int64_t message, bool everybody
     }
     if (connection->piece != SO_PIECE_NONE)
         return;
-    /* A message that was stored by one statement: committed already, unless it stands in a transaction of the caller. */
+    /* A message that was stored by one statement: committed already, unless it stands in a transaction of the
+     * caller. */
     if (sqlite3_get_autocommit(connection->db) && sqlite3_txn_state(connection->db, NULL) != SQLITE_TXN_WRITE)
         so_sqlite_ring_now(connection);
     else
@@ -188,7 +188,8 @@ void so_sqlite_ring_now(so_sqlite *connection)
             so_doorbell_ring(doorbell, (so_bell)bell, 0, rings->everybody[bell]);
     for (int word = 0; doorbell != NULL && word < 4; word++)
         for (uint64_t left = rings->bells[word]; left != 0; left &= left - 1)
-            so_doorbell_ring(doorbell, SO_BELL_MESSAGE, rings->messages[word * 64 + __builtin_ctzll(left)], true);
+            so_doorbell_ring(doorbell, SO_BELL_MESSAGE, rings->messages[word * 64 + __builtin_ctzll(left)],
+                             true);
     so_rings_clear(rings);
 }
 

@@ -224,7 +224,7 @@ static so_bench_conn *open_file(const so_bench_database *db, const so_bench_cell
     if (fine)
     {
         int position = 0;
-        while (!(bits & 1u << position))
+        while (position < 2 && !(bits & 1u << position))
             position++;
         sqlite3_busy_timeout(conn->db, 10000);
         fine = script_run(conn, durability_pragmas[position], durability_pragmas[position], err) == 0 &&

@@ -130,7 +130,9 @@ static int settings_take(so_bench_environment *env, const so_bench_database *db,
     size_t size = 0;
     FILE *all = open_memstream(&env->settings, &size);
     inquiry *asked = so_bench_shared_new(sizeof *asked);
-    int rc = all && asked ? 0 : so_bench_fail(err, "out of memory");
+    if (!all || !asked)
+        return so_bench_fail(err, "out of memory");
+    int rc = 0;
     so_bench_json json = {.to = all};
     if (rc == 0)
         so_bench_json_open(&json, NULL, '{');
