@@ -28,7 +28,7 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
                   "(SELECT due_ms FROM main.solidobj_later ORDER BY due_ms LIMIT 1), "
                   "a.incarnation, a.revision, a.turns, a.last, a.created_ms, a.updated_ms, a.members, "
                   "a.bytes, a.state, "
-                  "q.head, q.lane, q.rank, q.attempts, q.nonce, q.error, q.operation, "
+                  "q.head, q.lane, q.rank, q.attempts, q.nonce, q.error, q.class, "
                   "c.head, c.lane, c.attempts, c.nonce, c.expires_ms, c.worker, c.more, c.error "
                   "FROM (SELECT id, inbox, stamp FROM main.solidobj_message ORDER BY id DESC LIMIT 1) n "
                   "LEFT JOIN main.solidobj_actor a ON a.type = ?1 AND a.key = ?2 "
@@ -93,7 +93,7 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
         "ON CONFLICT(type, name) DO UPDATE SET handler = excluded.handler, options = excluded.options"),
     /* type, operation, lane, class */
     [SO_STMT_LANES_CHANGE] =
-        SO_SQLITE("UPDATE main.solidobj_queue SET lane = ?3, operation = ?4 "
+        SO_SQLITE("UPDATE main.solidobj_queue SET lane = ?3, class = ?4 "
                   "WHERE type = ?1 AND lane <> 3 "
                   "AND (SELECT m.operation FROM main.solidobj_message m WHERE m.id = head) = ?2"),
 
@@ -165,34 +165,42 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
         SO_SQLITE("SELECT m.type, l.due_ms "
                   "FROM main.solidobj_later l JOIN main.solidobj_message m ON m.id = l.id "
                   "ORDER BY l.due_ms LIMIT 1000"),
-    /* lane, type, class -> type, key, head, rank, attempts, nonce, error, operation, max_attempts */
+    /* lane, class -> type, key, head, rank, attempts, nonce, error, operation, max_attempts */
     [SO_STMT_QUEUE_FIRST] = SO_SQLITE(
         "SELECT q.type, q.key, q.head, q.rank, q.attempts, q.nonce, q.error, m.operation, m.max_attempts "
         "FROM main.solidobj_queue q JOIN main.solidobj_message m ON m.id = q.head "
-        "WHERE q.lane = ?1 AND q.lane <> 3 AND q.type = ?2 AND q.operation = ?3 ORDER BY q.rank LIMIT 1"),
-    /* lane, type, class -> rank */
+        "WHERE q.lane = ?1 AND q.class = ?2 ORDER BY q.rank LIMIT 1"),
+    /* lane, class -> rank */
     [SO_STMT_QUEUE_LAST_RANK] = SO_SQLITE("SELECT max(rank) FROM main.solidobj_queue "
-                                          "WHERE lane = ?1 AND lane <> 3 AND type = ?2 AND operation = ?3"),
+                                          "WHERE lane = ?1 AND class = ?2"),
     /* type, key, head, lane, class, rank, attempts, nonce, error */
     [SO_STMT_QUEUE_SET] = SO_SQLITE(
-        "INSERT INTO main.solidobj_queue(type, key, head, lane, operation, rank, attempts, nonce, error) "
+        "INSERT INTO main.solidobj_queue(type, key, head, lane, class, rank, attempts, nonce, error) "
         "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
         "ON CONFLICT(type, key) DO UPDATE SET head = excluded.head, lane = excluded.lane, "
-        "operation = excluded.operation, rank = excluded.rank, attempts = excluded.attempts, "
+        "class = excluded.class, rank = excluded.rank, attempts = excluded.attempts, "
         "nonce = excluded.nonce, error = excluded.error"),
     [SO_STMT_QUEUE_DELETE] = SO_SQLITE("DELETE FROM main.solidobj_queue WHERE type = ?1 AND key = ?2"),
-    [SO_STMT_QUEUE_ANY_DUE] =
-        SO_SQLITE("SELECT 1 FROM main.solidobj_queue WHERE lane = 3 AND rank <= ?1 LIMIT 1"),
+    [SO_STMT_QUEUE_ANY_DUE] = SO_SQLITE("SELECT 1 FROM main.solidobj_queue "
+                                        "WHERE lane = 3 AND class = '' AND rank <= ?1 LIMIT 1"),
     /* now, limit -> type, key */
     [SO_STMT_QUEUE_DUE] = SO_SQLITE("SELECT type, key FROM main.solidobj_queue "
-                                    "WHERE lane = 3 AND rank <= ?1 ORDER BY rank LIMIT ?2"),
+                                    "WHERE lane = 3 AND class = '' AND rank <= ?1 ORDER BY rank LIMIT ?2"),
+    /* lane (0: any) -> 1 if something is in it, else NULL; when a retry, a lease, a delayed message is due,
+       or NULL */
+    [SO_STMT_DUE] = SO_SQLITE("SELECT (SELECT 1 FROM main.solidobj_queue "
+                              "WHERE lane IN (1, 2) AND (?1 = 0 OR lane = ?1) LIMIT 1), "
+                              "(SELECT min(rank) FROM main.solidobj_queue WHERE lane = 3 AND class = ''), "
+                              "(SELECT min(expires_ms) FROM main.solidobj_claim), "
+                              "(SELECT due_ms FROM main.solidobj_later ORDER BY due_ms LIMIT 1)"),
     /* lane -> type, 0 for each type with something in it */
-    [SO_STMT_QUEUE_LANE] = SO_SQLITE("SELECT t.type, 0 FROM main.solidobj_type t WHERE "
-                                     "EXISTS (SELECT 1 FROM main.solidobj_queue q "
-                                     "WHERE q.lane = ?1 AND q.lane <> 3 AND q.type = t.type)"),
+    [SO_STMT_QUEUE_LANE] =
+        SO_SQLITE("SELECT t.type, 0 FROM main.solidobj_type t WHERE "
+                  "EXISTS (SELECT 1 FROM main.solidobj_queue q "
+                  "WHERE q.lane = ?1 AND q.class >= t.type || ':' AND q.class < t.type || ';')"),
     /* -> type, rank; the first ones */
     [SO_STMT_QUEUE_TIMES] = SO_SQLITE("SELECT type, rank FROM main.solidobj_queue "
-                                      "WHERE lane = 3 ORDER BY rank LIMIT 1000"),
+                                      "WHERE lane = 3 AND class = '' ORDER BY rank LIMIT 1000"),
     /* type, key, head, lane, attempts, nonce, expires_ms, worker, more, error */
     [SO_STMT_CLAIM_SET] =
         SO_SQLITE("INSERT INTO main.solidobj_claim"

@@ -19,9 +19,17 @@ so_lane so_lane_of(const so_operation *operation)
     return operation->handler.p == NULL ? SO_LANE_EXTERNAL : SO_LANE_RUN;
 }
 
-static so_str so_slot_class(const so_slot *slot)
+so_str so_lane_class(so_session *s, so_lane lane, int64_t type, so_str operation)
 {
-    return slot->lane == SO_LANE_EXTERNAL || slot->lane == SO_LANE_STUCK ? slot->operation : SO_STR("");
+    so_buffer buffer;
+    if (lane == SO_LANE_TIMED)
+        return SO_STR("");
+    so_buffer_init(&buffer, s->arena);
+    so_buffer_add_int(&buffer, type);
+    so_buffer_add_char(&buffer, ':');
+    if (lane != SO_LANE_RUN)
+        so_buffer_add_str(&buffer, operation);
+    return so_buffer_str(&buffer);
 }
 
 void so_lane_ring(so_session *s, so_lane lane)
@@ -55,11 +63,14 @@ so_code so_slot_store(so_session *s, int64_t type, so_str key, const so_slot *be
     so_value error = after->error.p == NULL ? SO_VALUE_NULL : SO_VALUE_STR(after->error);
     if (after->kind == SO_SLOT_QUEUED)
     {
+        so_str class = so_lane_class(s, after->lane, type, after->operation);
+        if (class.p == NULL)
+            return so_error_nomem(&s->err);
         so_value params[] = {SO_VALUE_INT(type),
                              SO_VALUE_STR(key),
                              SO_VALUE_INT(after->head),
                              SO_VALUE_INT(after->lane),
-                             SO_VALUE_STR(so_slot_class(after)),
+                             SO_VALUE_STR(class),
                              SO_VALUE_INT(after->rank),
                              SO_VALUE_INT(after->attempts),
                              SO_VALUE_INT(after->nonce),
@@ -81,9 +92,12 @@ so_code so_slot_store(so_session *s, int64_t type, so_str key, const so_slot *be
 
 so_code so_slot_rank(so_session *s, int64_t type, so_slot *slot)
 {
-    so_value params[] = {SO_VALUE_INT(slot->lane), SO_VALUE_INT(type), SO_VALUE_STR(so_slot_class(slot))};
+    so_str class = so_lane_class(s, slot->lane, type, slot->operation);
+    so_value params[] = {SO_VALUE_INT(slot->lane), SO_VALUE_STR(class)};
     so_value column;
     bool found;
+    if (class.p == NULL)
+        return so_error_nomem(&s->err);
     so_code code = so_db_row(s, SO_STMT_QUEUE_LAST_RANK, params, &column, &found);
     if (code != SO_OK)
         return code;
@@ -360,8 +374,11 @@ so_code so_mailbox_settle(so_session *s, int64_t type, so_str key, int64_t now_m
 
 so_code so_lanes_change(so_session *s, int64_t type, so_str operation, so_lane lane)
 {
-    so_slot slot = {.lane = lane, .operation = operation};
+    so_str class = so_lane_class(s, lane, type, operation);
     so_value params[] = {SO_VALUE_INT(type), SO_VALUE_STR(operation), SO_VALUE_INT(lane),
-                         SO_VALUE_STR(so_slot_class(&slot))};
+                         SO_VALUE_STR(class)};
+    if (class.p == NULL)
+        return so_error_nomem(&s->err);
+    so_lane_ring(s, lane);
     return so_db_change(s, SO_STMT_LANES_CHANGE, params);
 }

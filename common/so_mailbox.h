@@ -14,6 +14,9 @@
 /* The lane of a message whose operation is `operation` (NULL: missing). */
 so_lane so_lane_of(const so_operation *operation);
 
+/* What a worker looks for within a lane; p NULL without memory. */
+so_str so_lane_class(so_session *s, so_lane lane, int64_t type, so_str operation);
+
 /* Tells sleeping workers that there may be something for them. */
 void so_lane_ring(so_session *s, so_lane lane);
 

@@ -349,19 +349,41 @@ static so_code so_due_inbox(so_session *s, so_due_walk *walk, int64_t now_ms)
     return SO_OK;
 }
 
-so_code so_mailbox_next_due(so_session *s, int lane, so_str types, int64_t now_ms, int64_t *due_in_ms)
+/* Everything but the inbox, for all types at once. */
+static so_code so_due_all(so_session *s, so_due_walk *walk)
 {
-    so_due_walk walk = {.lane = lane, .types = types, .due_ms = INT64_MAX};
-    so_code code = SO_OK;
+    so_value params[] = {SO_VALUE_INT(walk->lane)};
+    so_value columns[4];
+    bool found = false;
+    so_code code = so_db_row(s, SO_STMT_DUE, params, columns, &found);
+    if (code == SO_OK && columns[0].type == SO_INT)
+        walk->due_ms = 0;
+    for (int i = 1; code == SO_OK && i < 4; i++)
+        if (columns[i].type == SO_INT && columns[i].i < walk->due_ms)
+            walk->due_ms = columns[i].i;
+    return code;
+}
+
+/* The same type by type. */
+static so_code so_due_types(so_session *s, so_due_walk *walk)
+{
     static const so_statement times[] = {SO_STMT_QUEUE_TIMES, SO_STMT_CLAIM_TIMES, SO_STMT_LATER_TIMES};
+    so_code code = SO_OK;
     for (int each = SO_LANE_RUN; code == SO_OK && each <= SO_LANE_EXTERNAL; each++)
     {
         so_value params[] = {SO_VALUE_INT(each)};
-        if (lane == 0 || lane == each)
-            code = so_db_each(s, SO_STMT_QUEUE_LANE, params, so_due_row, &walk);
+        if (walk->lane == 0 || walk->lane == each)
+            code = so_db_each(s, SO_STMT_QUEUE_LANE, params, so_due_row, walk);
     }
-    for (size_t i = 0; code == SO_OK && i < sizeof times / sizeof times[0] && walk.due_ms > now_ms; i++)
-        code = so_db_each(s, times[i], NULL, so_due_row, &walk);
+    for (size_t i = 0; code == SO_OK && i < sizeof times / sizeof times[0]; i++)
+        code = so_db_each(s, times[i], NULL, so_due_row, walk);
+    return code;
+}
+
+so_code so_mailbox_next_due(so_session *s, int lane, so_str types, int64_t now_ms, int64_t *due_in_ms)
+{
+    so_due_walk walk = {.lane = lane, .types = types, .due_ms = INT64_MAX};
+    so_code code = types.p == NULL ? so_due_all(s, &walk) : so_due_types(s, &walk);
     if (code == SO_OK && walk.due_ms > now_ms)
         code = so_due_inbox(s, &walk, now_ms);
     *due_in_ms = walk.due_ms == INT64_MAX ? -1 : walk.due_ms <= now_ms ? 0 : walk.due_ms - now_ms;

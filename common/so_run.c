@@ -293,7 +293,7 @@ static so_code so_run_loop(so_runner *runner, const so_run_options *options)
     int64_t start = port->ticks_ms(s->port);
     int64_t idle_since = start;
     const so_waiting waiting = {.bell = SO_BELL_RUN, .picky = options->types.p != NULL};
-    bool worked = false; /* the last round did: look again with the write lock at once */
+    bool full = false; /* the last batch was: there will be more, take the write lock without a look */
     for (;;)
     {
         int64_t room = options->batch;
@@ -310,19 +310,20 @@ static so_code so_run_loop(so_runner *runner, const so_run_options *options)
         if (runner->count == 0 && room <= 0)
             return SO_OK;
         turns = runner->turns + runner->dead;
-        worked = worked || runner->count > 0;
-        if (!worked)
+        bool sure = full || runner->count > 0;
+        if (!sure)
             code = so_due_look(s, SO_LANE_RUN, options->types, &due_in_ms);
-        if (code == SO_OK && (worked || due_in_ms == 0))
+        if (code == SO_OK && (sure || due_in_ms == 0))
             code = so_run_step(runner, options, room);
         if (code != SO_OK)
             return code;
-        bool again = worked;
-        worked = runner->count > 0 || runner->turns + runner->dead > turns;
-        if (worked)
+        turns = runner->turns + runner->dead - turns;
+        full = turns >= room;
+        if (sure || turns > 0 || runner->count > 0)
+        {
             idle_since = port->ticks_ms(s->port);
-        if (worked || again)
             continue;
+        }
         int64_t now = port->ticks_ms(s->port);
         int64_t left = options->wait_ms - (now - idle_since);
         if (options->max_ms - (now - start) < left)

@@ -27,10 +27,11 @@ static bool so_take_allows(so_session *s, const so_take *take, const so_type *ty
 }
 
 /* The first of one lane of the queue; keeps the better of it and *best. */
-static so_code so_take_candidate(so_session *s, const so_take *take, const so_type *type, so_str class,
+static so_code so_take_candidate(so_session *s, const so_take *take, const so_type *type, so_str operation,
                                  so_value best[9], bool *any)
 {
-    so_value params[] = {SO_VALUE_INT(take->lane), SO_VALUE_INT(type->id), SO_VALUE_STR(class)};
+    so_str class = so_lane_class(s, take->lane, type->id, operation);
+    so_value params[] = {SO_VALUE_INT(take->lane), SO_VALUE_STR(class)};
     so_value columns[9];
     bool found;
     so_code code = so_db_row(s, SO_STMT_QUEUE_FIRST, params, columns, &found);

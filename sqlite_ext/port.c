@@ -300,6 +300,17 @@ static void so_look_newest(sqlite3_stmt *statement, so_newest *newest)
     newest->later_due_ms = so_column_or(statement, 3, INT64_MAX);
 }
 
+/* The operation in a class, TYPE:OPERATION. */
+static bool so_look_class(so_sqlite *connection, sqlite3_stmt *statement, so_str *operation)
+{
+    if (!so_column_text(connection, statement, 19, operation))
+        return false;
+    const char *colon = operation->n == 0 ? NULL : memchr(operation->p, ':', operation->n);
+    if (colon != NULL)
+        *operation = (so_str){colon + 1, operation->n - (size_t)(colon + 1 - operation->p)};
+    return true;
+}
+
 static bool so_look_slot(so_sqlite *connection, sqlite3_stmt *statement, so_slot *slot)
 {
     *slot = (so_slot){.kind = SO_SLOT_NONE};
@@ -324,7 +335,7 @@ static bool so_look_slot(so_sqlite *connection, sqlite3_stmt *statement, so_slot
     slot->attempts = sqlite3_column_int64(statement, 16);
     slot->nonce = sqlite3_column_int64(statement, 17);
     return so_column_text(connection, statement, 18, &slot->error) &&
-           so_column_text(connection, statement, 19, &slot->operation);
+           so_look_class(connection, statement, &slot->operation);
 }
 
 static bool so_look_actor(so_sqlite *connection, sqlite3_stmt *statement, so_actor *actor)

@@ -99,22 +99,23 @@ CREATE TABLE main.solidobj_later(
 
 -- One row per actor whose oldest unfinished message (head) nobody holds.
 -- lane: 1 a handler in the database can run it, 2 an external worker can claim it, 3 it waits until rank (milliseconds),
--- 4 its operation is missing. rank orders lanes 1, 2 and 4. operation is '' in lane 1.
+-- 4 its operation is missing. rank orders lanes 1, 2 and 4. class is what a worker looks for within a lane: 'TYPE:' in
+-- lane 1, 'TYPE:OPERATION' in lanes 2 and 4, '' in lane 3.
 -- nonce is the token of the last claim that was settled on this head.
 CREATE TABLE main.solidobj_queue(
     type INTEGER NOT NULL,
     key TEXT NOT NULL,
     head INTEGER NOT NULL,
     lane INTEGER NOT NULL,
-    operation TEXT NOT NULL,
+    class TEXT NOT NULL,
     rank INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
     nonce INTEGER NOT NULL,
     error TEXT,
     PRIMARY KEY(type, key)
 ) WITHOUT ROWID;
-CREATE INDEX main.solidobj_queue_next ON solidobj_queue(lane, type, operation, rank) WHERE lane <> 3;
-CREATE INDEX main.solidobj_queue_due ON solidobj_queue(rank) WHERE lane = 3;
+-- Not a partial index: comparing its condition with a bound value would make SQLite prepare the statement each time.
+CREATE INDEX main.solidobj_queue_next ON solidobj_queue(lane, class, rank);
 
 -- One row per actor whose head somebody holds: a worker inside the database (lane 1) or outside it (lane 2).
 -- more: a JSON array of the further messages that the claim holds, in order, or NULL.
