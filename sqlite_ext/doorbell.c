@@ -33,8 +33,7 @@ enum
     SO_GATE_SLOTS = 256,
     SO_GATE_LOOK_MS = 10,  /* how long a waiter sleeps before it looks whether the served one lives */
     SO_GATE_PASS_MS = 250, /* how long the served one may take before the next one goes as well */
-    SO_GATE_DECK = 1,      /* how many of those next in line stay awake */
-    SO_GATE_SPIN_US = 60,  /* and for how long */
+    SO_GATE_SPIN_US = 60,  /* how long the next one in line stays awake */
     SO_PATH_BYTES = 4096
 };
 
@@ -307,15 +306,16 @@ uint32_t so_gate_enter(so_doorbell *doorbell)
     {
         unsigned word = atomic_load(&slot->word);
         int ahead = (int)(ticket - atomic_load(&file->gate_serving));
-        if (ahead <= 0 || (ahead <= SO_GATE_DECK && so_gate_on_deck(file, slot, ticket)))
-        {
-            /* Those behind get ready while we work: waking one takes longer than a transaction. */
-            so_gate_wake(file, ticket + SO_GATE_DECK);
+        if (ahead <= 0 || (ahead == 1 && so_gate_on_deck(file, slot, ticket)))
             return ticket;
-        }
         if (!so_sleep_on(&slot->word, word, SO_GATE_LOOK_MS))
             so_gate_unblock(file, ticket, &served, &since);
     }
 }
 
-void so_gate_leave(so_doorbell *doorbell, uint32_t ticket) { so_gate_serve_next(doorbell->file, ticket); }
+void so_gate_leave(so_doorbell *doorbell, uint32_t ticket)
+{
+    so_gate_serve_next(doorbell->file, ticket);
+    /* The one after next gets ready: waking it takes longer than the transaction that it waits for. */
+    so_gate_wake(doorbell->file, ticket + 2);
+}
