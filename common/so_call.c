@@ -237,6 +237,10 @@ static so_code so_call_run(so_session *s, const char *name, const so_value *args
                                 "Call again later, outside a transaction it is waited for; or use so_send.",
                                 "a worker holds the head of this actor's mailbox");
         code = so_work_end(s, code);
+        if (code == SO_UNDONE)
+            return so_error_set(&s->err, SO_FAILED,
+                                "Handlers use ON CONFLICT ABORT, FAIL, IGNORE or REPLACE.",
+                                "the handler rolled the whole transaction back");
         if (code == SO_CAUTION)
             s->cautious = true;
         else if (!held || code != SO_BLOCKED || scope != SO_SCOPE_FREE || options.timeout_ms == 0)

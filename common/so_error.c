@@ -52,6 +52,7 @@ static const code_entry codes[SO_CODE_COUNT] = {
     [SO_ENGINE] = {"SO_ENGINE", NULL, NULL},
     [SO_NOMEM] = {"SO_NOMEM", NULL, NULL},
     [SO_CAUTION] = {"SO_CAUTION", NULL, NULL},
+    [SO_UNDONE] = {"SO_UNDONE", NULL, NULL},
 };
 
 const char *so_code_name(so_code code) { return codes[code].name; }

@@ -41,6 +41,8 @@ typedef enum so_code
     SO_NOMEM,
     /* Inside the engine only: undo the piece of work and do it again with a mark before each turn. */
     SO_CAUTION,
+    /* Likewise: a handler ended the transaction that it ran in. */
+    SO_UNDONE,
     SO_CODE_COUNT
 } so_code;
 

@@ -311,7 +311,9 @@ so_code so_worker_begin(so_session *s)
         int64_t noted = code == SO_OK ? s->port->methods->noted(s->port) : 0;
         if (code != SO_OK || noted == 0)
             return code;
-        so_value params[] = {SO_VALUE_INT(noted), SO_VALUE_STR(SO_STR("the process that ran it died"))};
+        so_value params[] = {
+            SO_VALUE_INT(noted),
+            SO_VALUE_STR(SO_STR("the process that ran it died, or its handler ended the transaction"))};
         code = so_db_change(s, SO_STMT_MESSAGE_CHARGE, params);
         if (code == SO_OK)
             code = so_db_change(s, SO_STMT_QUEUE_CHARGE, params);

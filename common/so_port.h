@@ -235,7 +235,7 @@ typedef struct so_port_methods
     /*
      * Handlers. `check` says whether `text` can be a handler here (SO_INVALID_ARGUMENT with the reason),
      * `run` runs it for a turn: it asks so_turn_parameter() for each name that the text uses and gives the
-     * last statement's columns to so_turn_column(). SO_OK and *end, or an engine error that is nobody's
+     * last statement's columns to so_turn_column(). SO_OK and *end; SO_UNDONE if a statement ended the transaction; or an engine error that is nobody's
      * turn's fault (busy, full, interrupted). `pure` tells whether its statements only read (known without
      * running it). `forget` drops what was prepared.
      */

@@ -119,7 +119,8 @@ static so_code so_run_head(so_runner *runner, so_visit *visit, bool *ended)
         if (runner->notes)
             s->port->methods->note(s->port, message.id);
         code = so_visit_turn(visit, &message, operation, slot->attempts, true, &turn);
-        if (runner->notes)
+        /* A note that stays is charged as an attempt, as if this process had died. */
+        if (runner->notes && code != SO_UNDONE)
             s->port->methods->note(s->port, 0);
     }
     s->arena = visit->arena;
@@ -280,6 +281,12 @@ static so_code so_run_step(so_runner *runner, const so_run_options *options, int
         *runner = before;
         runner->count = count;
         runner->taken = taken;
+        if (code == SO_UNDONE && runner->notes)
+            continue;
+        if (code == SO_UNDONE)
+            return so_error_set(&s->err, SO_FAILED,
+                                "Handlers use ON CONFLICT ABORT, FAIL, IGNORE or REPLACE.",
+                                "a handler rolled the whole transaction back");
         if (code != SO_CAUTION || s->cautious)
             return code;
         s->cautious = true;
@@ -474,7 +481,8 @@ static so_code so_run_actor(so_session *s, int64_t type, so_str key)
     code = so_work_end(s, code);
     if (code == SO_OK && runner.count > 0)
         code = so_run_step(&runner, &options, 0);
-    return code;
+    /* Its attempt is charged with the next piece of work; the caller looks again. */
+    return code == SO_UNDONE && runner.notes ? SO_OK : code;
 }
 
 /* Whether a turn of this actor could be run here now; reads only. */

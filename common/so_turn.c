@@ -337,6 +337,8 @@ so_code so_turn_run(so_turn *turn)
     if (code == SO_OK && turn->end == SO_TURN_COMPLETED)
         return SO_OK;
     so_state_undo(turn->state);
+    if (code == SO_UNDONE)
+        return code;
     if (turn->end == SO_TURN_REJECTED && (code == SO_OK || so_code_is_turns(code)))
         return SO_OK;
     if (code == SO_ENGINE ? end != SO_HANDLER_FAILED : code == SO_NOMEM)

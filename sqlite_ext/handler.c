@@ -319,5 +319,9 @@ so_code so_sqlite_handler_run(so_port *port, so_operation *operation, so_turn *t
         sqlite3_reset(one->statement);
         sqlite3_clear_bindings(one->statement);
     }
+    bool ours = connection->piece == SO_PIECE_TRANSACTION || connection->piece == SO_PIECE_SAVEPOINT;
+    if (code == SO_OK && ours && sqlite3_get_autocommit(connection->db))
+        return so_error_set(&connection->session.err, SO_UNDONE, NULL,
+                            "the handler rolled the whole transaction back (ON CONFLICT ROLLBACK)");
     return code;
 }
