@@ -80,7 +80,14 @@ static so_code so_call_drain(so_session *s, so_visit *visit)
         if (code != SO_OK)
             return code;
         message.attempts = 1;
+        /* It may take us down, and the next caller after us. */
+        int64_t created_ms;
+        bool notes = s->port->methods->noted(s->port, &created_ms) == 0;
+        if (notes)
+            s->port->methods->note(s->port, &message);
         code = so_visit_turn(visit, &message, operation, 1, true, &turn);
+        if (notes && code != SO_UNDONE)
+            s->port->methods->note(s->port, NULL);
         if (code != SO_OK)
             return code;
         if (turn.end == SO_TURN_FAILED)
@@ -228,7 +235,7 @@ static so_code so_call_run(so_session *s, const char *name, const so_value *args
     for (;;)
     {
         bool held = false;
-        code = so_work_begin(s);
+        code = so_worker_begin(s);
         if (code != SO_OK)
             return code;
         code = so_call_work(s, args, &message, operation, answers, &held, result);

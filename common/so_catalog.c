@@ -125,15 +125,14 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
                   "+ (SELECT count(*) FROM main.solidobj_message "
                   "WHERE id >= (SELECT inbox FROM main.solidobj_message ORDER BY id DESC LIMIT 1) "
                   "AND status = 1 AND type = ?1 AND key = ?2)"),
-    /* id, error: an attempt of a message that was nobody's head, or is one in the queue */
+    /* id, error, created_ms: an attempt of a message that was nobody's head, or is one in the queue */
     [SO_STMT_MESSAGE_CHARGE] = SO_SQLITE("UPDATE main.solidobj_message "
                                          "SET attempts = coalesce(attempts, 0) + 1, error = ?2 "
-                                         "WHERE id = ?1 AND status = 1"),
-    [SO_STMT_QUEUE_CHARGE] =
-        SO_SQLITE("UPDATE main.solidobj_queue SET attempts = attempts + 1, error = ?2 "
-                  "WHERE head = ?1 "
-                  "AND type = (SELECT m.type FROM main.solidobj_message m WHERE m.id = ?1) "
-                  "AND key = (SELECT m.key FROM main.solidobj_message m WHERE m.id = ?1)"),
+                                         "WHERE id = ?1 AND status = 1 AND created_ms = ?3"),
+    [SO_STMT_QUEUE_CHARGE] = SO_SQLITE("UPDATE main.solidobj_queue SET attempts = attempts + 1, error = ?2 "
+                                       "WHERE head = ?1 AND (type, key) = (SELECT m.type, m.key "
+                                       "FROM main.solidobj_message m "
+                                       "WHERE m.id = ?1 AND m.status = 1 AND m.created_ms = ?3)"),
     /* from, limit -> id, type, key, operation, due_ms, max_attempts, attempts */
     [SO_STMT_INBOX] = SO_SQLITE("SELECT id, type, key, operation, due_ms, max_attempts, attempts "
                                 "FROM main.solidobj_message "

@@ -305,20 +305,25 @@ static so_code so_slots_bring(so_session *s, so_statement statement, int64_t now
 
 so_code so_worker_begin(so_session *s)
 {
+    const so_port_methods *port = s->port->methods;
+    /* In the caller's transaction a charge could be rolled back; somebody else will find the note. */
+    bool own = port->scope(s->port) != SO_SCOPE_TRANSACTION;
     for (;;)
     {
+        int64_t created_ms = 0;
         so_code code = so_work_begin(s);
-        int64_t noted = code == SO_OK ? s->port->methods->noted(s->port) : 0;
+        int64_t noted = code == SO_OK && own ? port->noted(s->port, &created_ms) : 0;
         if (code != SO_OK || noted == 0)
             return code;
         so_value params[] = {
             SO_VALUE_INT(noted),
-            SO_VALUE_STR(SO_STR("the process that ran it died, or its handler ended the transaction"))};
-        code = so_db_change(s, SO_STMT_MESSAGE_CHARGE, params);
+            SO_VALUE_STR(SO_STR("the process that ran it died, or its handler ended the transaction")),
+            SO_VALUE_INT(created_ms)};
+        code = so_db_change(s, SO_STMT_QUEUE_CHARGE, params);
         if (code == SO_OK)
-            code = so_db_change(s, SO_STMT_QUEUE_CHARGE, params);
+            code = so_db_change(s, SO_STMT_MESSAGE_CHARGE, params);
         if (code == SO_OK)
-            s->port->methods->note(s->port, 0);
+            port->note(s->port, NULL);
         code = so_work_end(s, code);
         if (code != SO_OK)
             return code;

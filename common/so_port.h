@@ -208,8 +208,8 @@ typedef struct so_port_methods
      * claims are committed before they are run.
      */
     bool (*keeps_notes)(so_port *port);
-    void (*note)(so_port *port, int64_t message);
-    int64_t (*noted)(so_port *port);
+    void (*note)(so_port *port, const so_message *message);
+    int64_t (*noted)(so_port *port, int64_t *created_ms);
 
     /* Reads an actor (which need not exist), its slot and the newest row in one step. With `type` 0 only the
      * newest row. */
@@ -235,9 +235,9 @@ typedef struct so_port_methods
     /*
      * Handlers. `check` says whether `text` can be a handler here (SO_INVALID_ARGUMENT with the reason),
      * `run` runs it for a turn: it asks so_turn_parameter() for each name that the text uses and gives the
-     * last statement's columns to so_turn_column(). SO_OK and *end; SO_UNDONE if a statement ended the transaction; or an engine error that is nobody's
-     * turn's fault (busy, full, interrupted). `pure` tells whether its statements only read (known without
-     * running it). `forget` drops what was prepared.
+     * last statement's columns to so_turn_column(). SO_OK and *end; SO_UNDONE if a statement ended the
+     * transaction; or an engine error that is nobody's turn's fault (busy, full, interrupted). `pure` tells
+     * whether its statements only read (known without running it). `forget` drops what was prepared.
      */
     so_code (*handler_check)(so_port *port, so_str text);
     so_code (*handler_pure)(so_port *port, so_operation *operation, bool *pure);

@@ -22,7 +22,8 @@ enum
     SO_RUN_BATCH = 32,
     SO_RUN_MAX_BATCH = 1000,
     SO_RUN_SORT = 256,        /* messages of the inbox that are sorted behind a hot actor */
-    SO_WAIT_IDLE_MS = 5,      /* the shortest sleep when work is due that this worker may not take */
+    SO_WAIT_IDLE_MS = 50,     /* the shortest sleep when work is due that this worker may not take */
+    SO_WAIT_WORKER_MS = 20,   /* how long a waiter leaves its message to the workers that seem to be there */
     SO_WAIT_LONGEST_MS = 1000 /* the longest, so that polling finds what no wake-up told */
 };
 
@@ -52,6 +53,7 @@ typedef struct so_runner
     int64_t turns, completed, rejected, retried, dead;
     so_taken *taken;
     size_t count;
+    size_t at;  /* the one that is run */
     int arena;  /* which of the batch arenas holds `taken` */
     bool notes; /* the port keeps notes: nothing stays claimed between two transactions */
 } so_runner;
@@ -117,11 +119,11 @@ static so_code so_run_head(so_runner *runner, so_visit *visit, bool *ended)
         message.attempts = slot->attempts;
         message.nonce = slot->nonce;
         if (runner->notes)
-            s->port->methods->note(s->port, message.id);
+            s->port->methods->note(s->port, &message);
         code = so_visit_turn(visit, &message, operation, slot->attempts, true, &turn);
         /* A note that stays is charged as an attempt, as if this process had died. */
         if (runner->notes && code != SO_UNDONE)
-            s->port->methods->note(s->port, 0);
+            s->port->methods->note(s->port, NULL);
     }
     s->arena = visit->arena;
     if (code != SO_OK)
@@ -152,7 +154,7 @@ static so_code so_run_taken(so_runner *runner, const so_taken *taken, int64_t no
     if (type == NULL)
         return SO_OK;
     so_code code = SO_OK;
-    if (taken->looked)
+    if (runner->notes && taken->looked)
         so_visit_resume(&visit, s, s->arena, type, &taken->actor, now_ms);
     else
         code = so_visit_open(&visit, s, s->arena, type, taken->key, now_ms);
@@ -175,7 +177,10 @@ static so_code so_run_claimed(so_runner *runner, int64_t now_ms)
 {
     so_code code = SO_OK;
     for (size_t i = 0; code == SO_OK && i < runner->count; i++)
+    {
+        runner->at = i;
         code = so_run_taken(runner, &runner->taken[i], now_ms);
+    }
     runner->count = 0;
     return code;
 }
@@ -278,15 +283,18 @@ static so_code so_run_step(so_runner *runner, const so_run_options *options, int
         if (code == SO_OK)
             return SO_OK;
         /* Undone: the earlier claims stand as they were, the new ones were never stored. */
+        size_t at = runner->at;
         *runner = before;
         runner->count = count;
         runner->taken = taken;
-        if (code == SO_UNDONE && runner->notes)
-            continue;
+        /* Charged by its note; or its claim stands until the lease runs out, and is then charged. */
+        if (code == SO_UNDONE && !runner->notes && at < count)
+        {
+            memmove(&taken[at], &taken[at + 1], (count - at - 1) * sizeof *taken);
+            runner->count = --count;
+        }
         if (code == SO_UNDONE)
-            return so_error_set(&s->err, SO_FAILED,
-                                "Handlers use ON CONFLICT ABORT, FAIL, IGNORE or REPLACE.",
-                                "a handler rolled the whole transaction back");
+            continue;
         if (code != SO_CAUTION || s->cautious)
             return code;
         s->cautious = true;
@@ -482,7 +490,7 @@ static so_code so_run_actor(so_session *s, int64_t type, so_str key)
     if (code == SO_OK && runner.count > 0)
         code = so_run_step(&runner, &options, 0);
     /* Its attempt is charged with the next piece of work; the caller looks again. */
-    return code == SO_UNDONE && runner.notes ? SO_OK : code;
+    return code == SO_UNDONE ? SO_OK : code;
 }
 
 /* Whether a turn of this actor could be run here now; reads only. */
@@ -506,11 +514,13 @@ static so_code so_actor_runnable(so_session *s, const so_message *message, bool 
     return SO_OK;
 }
 
-/* One look at a message: finished, or (`runs`) run by us. */
-static so_code so_wait_look(so_session *s, int64_t id, bool runs, bool *finished, so_value *result)
+/* One look at a message: finished, or (`runs`) run by us; *ran: we ran a turn of its actor, perhaps another
+ * one. */
+static so_code so_wait_look(so_session *s, int64_t id, bool runs, bool *finished, bool *ran, so_value *result)
 {
     so_message message;
     bool runnable = false;
+    *ran = false;
     s->arena = &s->turn_arena;
     so_arena_reset(s->arena);
     so_code code = so_result_read(s, id, finished, &message, result);
@@ -522,6 +532,7 @@ static so_code so_wait_look(so_session *s, int64_t id, bool runs, bool *finished
     so_arena_reset(s->arena);
     so_str key = so_arena_copy_str(s->arena, message.key);
     code = key.p == NULL ? so_error_nomem(&s->err) : so_run_actor(s, message.type, key);
+    *ran = true;
     s->arena = &s->turn_arena;
     so_arena_reset(s->arena);
     return code == SO_OK ? so_result_read(s, id, finished, &message, result) : code;
@@ -540,15 +551,19 @@ static so_code so_wait_loop(so_session *s, int64_t id, int64_t timeout_ms, so_va
         port->arm(s->port, &waiting);
         /* A worker that is there gets a first chance, until somebody commits something or a short while is
          * over. */
+        bool ran = false;
         bool left_to_worker = first && port->attended(s->port);
         /* What this session has just sent exists, and a worker that finished it has rung: no need to read. */
         if (!left_to_worker || id != s->sent || port->rung(s->port, id))
-            code = so_wait_look(s, id, !left_to_worker, &finished, result);
+            code = so_wait_look(s, id, !left_to_worker, &finished, &ran, result);
         int64_t left = deadline - port->ticks_ms(s->port);
         if (code == SO_OK && !finished && left <= 0)
             code = so_timeout_error(s, id);
-        if (code == SO_OK && !finished)
-            code = port->wait(s->port, &waiting, left < SO_WAIT_LONGEST_MS ? left : SO_WAIT_LONGEST_MS);
+        /* Having run one turn, the next one of this actor is looked for at once. A worker may have died in
+         * its sleep. */
+        int64_t longest = left_to_worker ? SO_WAIT_WORKER_MS : SO_WAIT_LONGEST_MS;
+        if (code == SO_OK && !finished && !ran)
+            code = port->wait(s->port, &waiting, left < longest ? left : longest);
     }
     s->arena = &s->call_arena;
     return code;

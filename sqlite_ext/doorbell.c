@@ -57,7 +57,8 @@ typedef struct so_gate_slot
 typedef struct so_doorbell_file
 {
     atomic_uint magic;
-    atomic_uint unused[13];
+    atomic_uint unused[11];
+    _Atomic int64_t noted_created_ms;
     _Atomic int64_t noted;
     so_bell_word work[2];
     atomic_uint gate_next;
@@ -99,13 +100,12 @@ static bool so_sleep_on(atomic_uint *word, unsigned value, int64_t milliseconds)
 }
 
 /* Opens or creates the file, as long as it has to be; -1 if that is not possible. */
-static int so_doorbell_file_open(const char *path)
+static int so_doorbell_file_open(const char *path, char name[SO_PATH_BYTES])
 {
-    char name[SO_PATH_BYTES];
     struct stat database;
     struct stat bell;
-    int n = snprintf(name, sizeof name, "%s-solidobj", path);
-    if (n < 0 || n >= (int)sizeof name || stat(path, &database) != 0)
+    int n = snprintf(name, SO_PATH_BYTES, "%s-solidobj", path);
+    if (n < 0 || n >= SO_PATH_BYTES || stat(path, &database) != 0)
         return -1;
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, database.st_mode & 0777);
     if (fd < 0)
@@ -124,29 +124,42 @@ static int so_doorbell_file_open(const char *path)
     return -1;
 }
 
-so_doorbell *so_doorbell_open(const char *path)
+/* Maps the file; NULL if it is not one of ours. */
+static so_doorbell_file *so_doorbell_map(int fd)
 {
-    if (path == NULL || path[0] == 0)
-        return NULL;
-    int fd = so_doorbell_file_open(path);
-    if (fd < 0)
-        return NULL;
     void *memory = mmap(NULL, sizeof(so_doorbell_file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
     if (memory == MAP_FAILED)
         return NULL;
     so_doorbell_file *file = memory;
-    unsigned fresh = 0;
-    so_doorbell *doorbell = sqlite3_malloc64(sizeof *doorbell);
-    bool ours =
-        atomic_compare_exchange_strong(&file->magic, &fresh, SO_DOORBELL_MAGIC) || fresh == SO_DOORBELL_MAGIC;
-    if (doorbell == NULL || !ours)
-    {
-        munmap(memory, sizeof(so_doorbell_file));
-        sqlite3_free(doorbell);
+    unsigned magic = 0;
+    if (atomic_compare_exchange_strong(&file->magic, &magic, SO_DOORBELL_MAGIC) || magic == SO_DOORBELL_MAGIC)
+        return file;
+    munmap(memory, sizeof(so_doorbell_file));
+    return NULL;
+}
+
+so_doorbell *so_doorbell_open(const char *path)
+{
+    char name[SO_PATH_BYTES];
+    so_doorbell_file *file = NULL;
+    if (path == NULL || path[0] == 0)
         return NULL;
+    /* One that is damaged is replaced; who still has it mapped polls. */
+    for (int tries = 0; tries < 2 && file == NULL; tries++)
+    {
+        int fd = so_doorbell_file_open(path, name);
+        if (fd < 0)
+            return NULL;
+        file = so_doorbell_map(fd);
+        close(fd);
+        if (file == NULL && unlink(name) != 0)
+            return NULL;
     }
-    doorbell->file = file;
+    so_doorbell *doorbell = file == NULL ? NULL : sqlite3_malloc64(sizeof *doorbell);
+    if (doorbell != NULL)
+        doorbell->file = file;
+    else if (file != NULL)
+        munmap(file, sizeof(so_doorbell_file));
     return doorbell;
 }
 
@@ -226,12 +239,17 @@ void so_doorbell_ring(so_doorbell *doorbell, so_bell bell, int64_t message, bool
     so_futex(&word->count, FUTEX_WAKE, all ? INT32_MAX : 1, NULL);
 }
 
-void so_doorbell_note(so_doorbell *doorbell, int64_t message)
+void so_doorbell_note(so_doorbell *doorbell, int64_t message, int64_t created_ms)
 {
+    atomic_store(&doorbell->file->noted_created_ms, created_ms);
     atomic_store(&doorbell->file->noted, message);
 }
 
-int64_t so_doorbell_noted(const so_doorbell *doorbell) { return atomic_load(&doorbell->file->noted); }
+int64_t so_doorbell_noted(const so_doorbell *doorbell, int64_t *created_ms)
+{
+    *created_ms = atomic_load(&doorbell->file->noted_created_ms);
+    return atomic_load(&doorbell->file->noted);
+}
 
 /* Wakes the owner of a ticket, if there is one and it sleeps. */
 static void so_gate_wake(so_doorbell_file *file, unsigned ticket)

@@ -46,10 +46,12 @@ void so_doorbell_nobody_awake(so_doorbell *doorbell, so_bell bell);
  * everybody. */
 void so_doorbell_ring(so_doorbell *doorbell, so_bell bell, int64_t message, bool everybody);
 
-/* The message whose turn is being run under the write lock, 0: none. Left behind only by a process that died.
+/*
+ * The message whose turn is being run under the write lock, 0: none. Left behind only by a process that died.
+ * When it was created tells it from a message of another copy of the database.
  */
-void so_doorbell_note(so_doorbell *doorbell, int64_t message);
-int64_t so_doorbell_noted(const so_doorbell *doorbell);
+void so_doorbell_note(so_doorbell *doorbell, int64_t message, int64_t created_ms);
+int64_t so_doorbell_noted(const so_doorbell *doorbell, int64_t *created_ms);
 
 /*
  * The gate: who is about to write takes a ticket and waits until it is served, first come first served, and

@@ -280,8 +280,10 @@ static so_code so_handler_step(so_sqlite *connection, const struct so_handler_st
         so_sqlite_bind(statement, i + 1, &value);
     }
     int rows = 0;
-    int rc = sqlite3_step(statement);
-    for (; rc == SQLITE_ROW && code == SO_OK; rc = sqlite3_step(statement))
+    int rc;
+    /* Once something is wrong the statement is not stepped again: a shorthand in its next row would forget
+     * the error. */
+    while (code == SO_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
     {
         if (last && ++rows > 1)
             code =

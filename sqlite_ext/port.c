@@ -26,7 +26,7 @@ static const char *const so_controls[SO_CONTROL_COUNT] = {
     [SO_CONTROL_LOCK] = "DELETE FROM main.solidobj_setting WHERE name = ''",
     [SO_CONTROL_DATA_VERSION] = "PRAGMA main.data_version",
     [SO_CONTROL_QUERY_ONLY] = "PRAGMA query_only",
-    [SO_CONTROL_RING] = "INSERT INTO solidobj_ring(ring) VALUES(1)",
+    [SO_CONTROL_RING] = "INSERT INTO main.solidobj_ring(ring) VALUES(1)",
 };
 
 static so_sqlite *so_sqlite_of(so_port *port) { return (so_sqlite *)port; }
@@ -156,9 +156,32 @@ static void so_gate_out(so_sqlite *connection)
     connection->gated = false;
 }
 
+/*
+ * What ends a piece of work is prepared before one begins: then it needs no memory, and no parser, which an
+ * interrupt would stop.
+ */
+static so_code so_controls_prepare(so_sqlite *connection)
+{
+    sqlite3_stmt *statement;
+    if (connection->prepared)
+        return SO_OK;
+    for (int i = 0; i < SO_CONTROL_LOCK; i++)
+    {
+        so_code code = so_sqlite_control_statement(connection, (so_control)i, &statement);
+        if (code != SO_OK)
+            return code;
+    }
+    so_code code = so_sqlite_control_statement(connection, SO_CONTROL_LOCK, &statement);
+    connection->prepared = code == SO_OK;
+    return code == SO_NOT_INSTALLED ? SO_OK : code;
+}
+
 static so_code so_port_begin(so_port *port, bool write)
 {
     so_sqlite *connection = so_sqlite_of(port);
+    so_code prepared = so_controls_prepare(connection);
+    if (prepared != SO_OK)
+        return prepared;
     switch (so_port_scope(port))
     {
     case SO_SCOPE_STATEMENT:
@@ -201,17 +224,32 @@ static so_code so_port_writable(so_port *port)
     return code;
 }
 
-/* Takes the piece back. SQLite may have rolled the whole transaction back already (disk full, out of memory).
+/*
+ * Takes the piece back. SQLite may have rolled the whole transaction back already (disk full, out of memory).
+ * While the connection is interrupted it runs no ROLLBACK; but it rolls everything back itself when a
+ * statement that writes is interrupted, as sqlite3_interrupt() says it does, so one is started.
  */
 static so_code so_piece_undo(so_sqlite *connection, so_piece piece)
 {
     if (piece == SO_PIECE_NOTHING || sqlite3_get_autocommit(connection->db))
         return SO_OK;
+    so_code code;
     if (piece == SO_PIECE_TRANSACTION)
-        return so_sqlite_control(connection, SO_CONTROL_ROLLBACK);
-    so_code code = so_sqlite_control(connection, SO_CONTROL_WORK_UNDO);
-    so_code release = so_sqlite_control(connection, SO_CONTROL_WORK_RELEASE);
-    return code != SO_OK ? code : release;
+        code = so_sqlite_control(connection, SO_CONTROL_ROLLBACK);
+    else
+    {
+        code = so_sqlite_control(connection, SO_CONTROL_WORK_UNDO);
+        so_code release = so_sqlite_control(connection, SO_CONTROL_WORK_RELEASE);
+        code = code != SO_OK ? code : release;
+    }
+    if (code == SO_ENGINE && connection->session.err.engine_code == SQLITE_INTERRUPT &&
+        connection->controls[SO_CONTROL_LOCK] != NULL)
+    {
+        so_error err = connection->session.err;
+        so_sqlite_control(connection, SO_CONTROL_LOCK);
+        connection->session.err = err;
+    }
+    return code;
 }
 
 static so_code so_piece_keep(so_sqlite *connection, so_piece piece)

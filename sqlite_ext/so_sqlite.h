@@ -62,7 +62,8 @@ typedef struct so_sqlite
     sqlite3_stmt *controls[SO_CONTROL_COUNT];
     so_handler *handlers;
     so_piece piece;
-    bool gated; /* the piece of work holds `ticket` of the gate */
+    bool prepared; /* what begins and ends a piece of work is */
+    bool gated;    /* the piece of work holds `ticket` of the gate */
     uint32_t ticket;
     int64_t data_version;  /* as of the last wait, -1: never waited */
     so_doorbell *doorbell; /* NULL: there is none, poll */
@@ -106,8 +107,8 @@ bool so_sqlite_attended(so_port *port);
 bool so_sqlite_rung(so_port *port, int64_t message);
 void so_sqlite_awake(so_port *port, bool awake);
 bool so_sqlite_keeps_notes(so_port *port);
-void so_sqlite_note(so_port *port, int64_t message);
-int64_t so_sqlite_noted(so_port *port);
+void so_sqlite_note(so_port *port, const so_message *message);
+int64_t so_sqlite_noted(so_port *port, int64_t *created_ms);
 void so_sqlite_ring_now(so_sqlite *connection);
 void so_sqlite_ring_at_commit(so_sqlite *connection);
 so_doorbell *so_sqlite_doorbell(so_sqlite *connection);

@@ -84,7 +84,7 @@ so_sqlite *so_sqlite_connection(so_registration *registration)
     if (registration->connection == NULL)
     {
         sqlite3_stmt *statement = NULL;
-        sqlite3_prepare_v2(registration->db, "SELECT 1 FROM solidobj_connection", -1, &statement, NULL);
+        sqlite3_prepare_v2(registration->db, "SELECT 1 FROM main.solidobj_connection", -1, &statement, NULL);
         sqlite3_finalize(statement);
     }
     return registration->connection;

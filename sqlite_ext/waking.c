@@ -115,18 +115,19 @@ void so_sqlite_awake(so_port *port, bool awake)
 
 bool so_sqlite_keeps_notes(so_port *port) { return so_sqlite_doorbell((so_sqlite *)port) != NULL; }
 
-void so_sqlite_note(so_port *port, int64_t message)
+void so_sqlite_note(so_port *port, const so_message *message)
 {
     so_doorbell *doorbell = so_sqlite_doorbell((so_sqlite *)port);
     if (doorbell != NULL)
-        so_doorbell_note(doorbell, message);
+        so_doorbell_note(doorbell, message == NULL ? 0 : message->id,
+                         message == NULL ? 0 : message->created_ms);
 }
 
 /* SQLite has one writer: who holds the write lock and finds a note knows that the one who left it is gone. */
-int64_t so_sqlite_noted(so_port *port)
+int64_t so_sqlite_noted(so_port *port, int64_t *created_ms)
 {
     const so_doorbell *doorbell = so_sqlite_doorbell((so_sqlite *)port);
-    return doorbell == NULL ? 0 : so_doorbell_noted(doorbell);
+    return doorbell == NULL ? 0 : so_doorbell_noted(doorbell, created_ms);
 }
 
 void so_sqlite_ring(so_port *port, so_bell bell, int64_t message, bool everybody)
