@@ -21,8 +21,7 @@ static const code_entry codes[SO_CODE_COUNT] = {
     [SO_NOT_INSTALLED] = {"SO_NOT_INSTALLED", "SO001", "Run SELECT so_install() once."},
     [SO_UNKNOWN_TYPE] = {"SO_UNKNOWN_TYPE", "SO002", "Define it with so_define_actor."},
     [SO_UNKNOWN_OPERATION] = {"SO_UNKNOWN_OPERATION", "SO003", "Define it with so_define_operation."},
-    [SO_UNKNOWN_MESSAGE] = {"SO_UNKNOWN_MESSAGE", "SO004",
-                            "It was pruned, or destroyed with its actor, or never sent."},
+    [SO_UNKNOWN_MESSAGE] = {"SO_UNKNOWN_MESSAGE", "SO004", "No message with this id is in this database."},
     [SO_INVALID_NAME] =
         {"SO_INVALID_NAME", "SO005",
          "A name has letters, digits and _ . : -, a key any text; see the limits in the SQL reference."},
@@ -40,8 +39,9 @@ static const code_entry codes[SO_CODE_COUNT] = {
     [SO_TIMEOUT] = {"SO_TIMEOUT", "SO014", "Ask again with so_wait or so_result."},
     [SO_LOST_CLAIM] = {"SO_LOST_CLAIM", "SO015", "Claim again; nothing was changed."},
     [SO_DESTROYED] = {"SO_DESTROYED", "SO016", "The actor was destroyed; a later message starts a new one."},
-    [SO_INSIDE_TRANSACTION] = {"SO_INSIDE_TRANSACTION", "SO017",
-                               "Call it in a SELECT of its own, outside a transaction."},
+    [SO_INSIDE_TRANSACTION] =
+        {"SO_INSIDE_TRANSACTION", "SO017",
+         "Commit first, close open cursors, and pass arguments as values, not from a subquery."},
     [SO_INSIDE_STATEMENT] = {"SO_INSIDE_STATEMENT", "SO018", "Call it in a SELECT of its own."},
     [SO_IN_TURN] = {"SO_IN_TURN", "SO019", "Send a message with so_tell instead."},
     [SO_NOT_IN_TURN] = {"SO_NOT_IN_TURN", "SO020", "Call it in the SQL of a handler."},

@@ -85,7 +85,9 @@ static so_code so_standing_read(so_session *s, const so_message *message, so_sta
     {
         standing->status = "delayed";
         standing->due_ms = message->due_ms;
-        snprintf(reason, size, "it is not due");
+        char moment[32];
+        so_when_format(message->due_ms, moment);
+        snprintf(reason, size, "it is not due before %s", moment);
         return SO_OK;
     }
     char element[32];

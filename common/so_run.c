@@ -384,8 +384,7 @@ static so_code so_scope_free(so_session *s, const char *what)
     if (scope == SO_SCOPE_STATEMENT)
         return so_error_set(&s->err, SO_INSIDE_STATEMENT, "Call it in a SELECT of its own.",
                             "%s cannot run under a statement that writes", what);
-    return so_error_set(&s->err, SO_INSIDE_TRANSACTION,
-                        "Call it in a SELECT of its own, outside a transaction.",
+    return so_error_set(&s->err, SO_INSIDE_TRANSACTION, NULL,
                         "%s cannot run while a transaction or a read cursor is open", what);
 }
 
@@ -493,46 +492,49 @@ static so_code so_run_actor(so_session *s, int64_t type, so_str key)
     return code == SO_UNDONE ? SO_OK : code;
 }
 
-/* Whether a turn of this actor could be run here now; reads only. */
-static so_code so_actor_runnable(so_session *s, const so_message *message, bool *runnable)
+/* When a turn of this actor can be run here, INT64_MAX: nobody knows; reads only. */
+static so_code so_actor_due(so_session *s, const so_message *message, int64_t *due_ms)
 {
     so_actor actor;
     so_newest newest;
-    int64_t now_ms = so_now_ms(s);
     const so_type *type = so_type_by_id(s, message->type);
     const so_operation *operation = type == NULL ? NULL : so_operation_by_name(type, message->operation);
     so_code code = s->port->methods->look(s->port, message->type, message->key, &actor, &newest);
     const so_slot *slot = &actor.slot;
     if (code != SO_OK)
         return code;
-    if (slot->kind == SO_SLOT_NONE)
-        *runnable = so_lane_of(operation) == SO_LANE_RUN && message->due_ms <= now_ms;
+    *due_ms = INT64_MAX;
+    if (slot->kind == SO_SLOT_NONE && so_lane_of(operation) == SO_LANE_RUN)
+        *due_ms = message->due_ms;
     else if (slot->kind == SO_SLOT_CLAIMED)
-        *runnable = slot->expires_ms <= now_ms;
-    else
-        *runnable = slot->lane == SO_LANE_RUN || (slot->lane == SO_LANE_TIMED && slot->rank <= now_ms);
+        *due_ms = slot->expires_ms;
+    else if (slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_TIMED)
+        *due_ms = slot->rank;
+    else if (slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_RUN)
+        *due_ms = 0;
     return SO_OK;
 }
 
 /* One look at a message: finished, or (`runs`) run by us; *ran: we ran a turn of its actor, perhaps another
  * one. */
-static so_code so_wait_look(so_session *s, int64_t id, bool runs, bool *finished, bool *ran, so_value *result)
+static so_code so_wait_look(so_session *s, int64_t id, bool runs, bool *finished, int64_t *due_in_ms,
+                            so_value *result)
 {
     so_message message;
-    bool runnable = false;
-    *ran = false;
+    int64_t due_ms = INT64_MAX;
     s->arena = &s->turn_arena;
     so_arena_reset(s->arena);
     so_code code = so_result_read(s, id, finished, &message, result);
     if (code == SO_OK && !*finished && runs)
-        code = so_actor_runnable(s, &message, &runnable);
-    if (code != SO_OK || !runnable)
+        code = so_actor_due(s, &message, &due_ms);
+    int64_t now_ms = so_now_ms(s);
+    *due_in_ms = due_ms == INT64_MAX ? INT64_MAX : due_ms <= now_ms ? 0 : due_ms - now_ms;
+    if (code != SO_OK || *due_in_ms > 0)
         return code;
     s->arena = &s->batch_arenas[1];
     so_arena_reset(s->arena);
     so_str key = so_arena_copy_str(s->arena, message.key);
     code = key.p == NULL ? so_error_nomem(&s->err) : so_run_actor(s, message.type, key);
-    *ran = true;
     s->arena = &s->turn_arena;
     so_arena_reset(s->arena);
     return code == SO_OK ? so_result_read(s, id, finished, &message, result) : code;
@@ -551,18 +553,20 @@ static so_code so_wait_loop(so_session *s, int64_t id, int64_t timeout_ms, so_va
         port->arm(s->port, &waiting);
         /* A worker that is there gets a first chance, until somebody commits something or a short while is
          * over. */
-        bool ran = false;
+        int64_t due_in_ms = INT64_MAX;
         bool left_to_worker = first && port->attended(s->port);
         /* What this session has just sent exists, and a worker that finished it has rung: no need to read. */
         if (!left_to_worker || id != s->sent || port->rung(s->port, id))
-            code = so_wait_look(s, id, !left_to_worker, &finished, &ran, result);
+            code = so_wait_look(s, id, !left_to_worker, &finished, &due_in_ms, result);
         int64_t left = deadline - port->ticks_ms(s->port);
         if (code == SO_OK && !finished && left <= 0)
             code = so_timeout_error(s, id);
         /* Having run one turn, the next one of this actor is looked for at once. A worker may have died in
          * its sleep. */
         int64_t longest = left_to_worker ? SO_WAIT_WORKER_MS : SO_WAIT_LONGEST_MS;
-        if (code == SO_OK && !finished && !ran)
+        if (due_in_ms < longest)
+            longest = due_in_ms;
+        if (code == SO_OK && !finished && longest > 0)
             code = port->wait(s->port, &waiting, left < longest ? left : longest);
     }
     s->arena = &s->call_arena;

@@ -147,9 +147,12 @@ so_code so_state_open(so_state *state, so_session *s, so_arena *arena, so_actor 
     if (iter.failed)
         return so_state_nomem(state);
     if (actor->exists)
-        state->bytes = actor->bytes;
+        state->bytes = actor->bytes <= 2 ? 1 : actor->bytes;
     else
+    {
         actor->state = SO_STR("{}");
+        actor->bytes = 2;
+    }
     state->names_loaded = !actor->exists || actor->members == 0;
     return SO_OK;
 }
@@ -520,6 +523,6 @@ so_code so_state_store(so_state *state)
     }
     so_buffer_add_char(&buffer, '}');
     actor->state = so_buffer_str(&buffer);
-    actor->bytes = state->bytes;
+    actor->bytes = state->bytes < 2 ? 2 : state->bytes; /* "{}" has no comma to count */
     return actor->state.p == NULL ? so_state_nomem(state) : SO_OK;
 }
