@@ -86,7 +86,7 @@ static so_code so_call_drain(so_session *s, so_visit *visit)
         if (notes)
             s->port->methods->note(s->port, &message);
         code = so_visit_turn(visit, &message, operation, 1, true, &turn);
-        if (notes && code != SO_UNDONE)
+        if (notes)
             s->port->methods->note(s->port, NULL);
         if (code != SO_OK)
             return code;
@@ -191,7 +191,10 @@ static so_code so_call_wait(so_session *s, const so_message *message, int64_t de
         so_newest newest;
         so_waiting waiting = {.bell = SO_BELL_MESSAGE, .message = head};
         s->port->methods->arm(s->port, &waiting);
+        s->arena = &s->turn_arena;
+        so_arena_reset(s->arena);
         so_code code = s->port->methods->look(s->port, message->type, message->key, &actor, &newest);
+        s->arena = &s->call_arena;
         if (code != SO_OK)
             return code;
         int64_t left = deadline - s->port->methods->ticks_ms(s->port);

@@ -43,7 +43,8 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
         "WHERE id = (SELECT max(id) FROM main.solidobj_message) AND stamp = ?1 "
         "AND id - inbox < ?11 AND ?2 >= id - inbox + 3 + coalesce("
         "(SELECT max(id) FROM main.solidobj_mail WHERE type = ?3 AND key = ?4) - "
-        "(SELECT min(id) FROM main.solidobj_mail WHERE type = ?3 AND key = ?4) + 1, 0)"),
+        "(SELECT min(id) FROM main.solidobj_mail WHERE type = ?3 AND key = ?4) + 1, 0) + "
+        "(SELECT count(*) FROM main.solidobj_later WHERE type = ?3 AND key = ?4)"),
     /* id, inbox, stamp, status, type, key, operation, created_ms, keep, attempts, finished_ms, incarnation,
        turn, revision, previous, result, error */
     [SO_STMT_RECORD] =
@@ -119,6 +120,7 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     [SO_STMT_MAILBOX_COUNT] =
         SO_SQLITE("SELECT (SELECT count(*) FROM (SELECT 1 FROM main.solidobj_mail WHERE type = ?1 AND key = "
                   "?2 LIMIT ?3)) "
+                  "+ (SELECT count(*) FROM main.solidobj_later WHERE type = ?1 AND key = ?2) "
                   "+ (SELECT count(*) FROM main.solidobj_queue WHERE type = ?1 AND key = ?2) "
                   "+ coalesce((SELECT 1 + coalesce(json_array_length(more), 0) FROM main.solidobj_claim "
                   "WHERE type = ?1 AND key = ?2), 0) "
@@ -156,8 +158,9 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
         SO_SQLITE("SELECT m.id, m.type, m.key, m.operation, m.due_ms, m.max_attempts, m.attempts "
                   "FROM main.solidobj_later l JOIN main.solidobj_message m ON m.id = l.id "
                   "WHERE l.due_ms <= ?1 ORDER BY l.due_ms, l.id LIMIT ?2"),
-    /* due_ms, id */
-    [SO_STMT_LATER_INSERT] = SO_SQLITE("INSERT INTO main.solidobj_later(due_ms, id) VALUES(?1, ?2)"),
+    /* due_ms, id, type, key */
+    [SO_STMT_LATER_INSERT] =
+        SO_SQLITE("INSERT INTO main.solidobj_later(due_ms, id, type, key) VALUES(?1, ?2, ?3, ?4)"),
     [SO_STMT_LATER_DELETE] = SO_SQLITE("DELETE FROM main.solidobj_later WHERE due_ms = ?1 AND id = ?2"),
     /* -> type, due_ms; the first ones */
     [SO_STMT_LATER_TIMES] =

@@ -317,11 +317,11 @@ so_code so_claim_advance(so_session *s, int64_t type, so_str key, so_slot *slot)
     return SO_OK;
 }
 
-/* Finishes the claim's first message with the turn's end. */
-static so_code so_settling_finish(so_session *s, so_settling *settling, so_turn *turn)
+/* Finishes the claim's first message with the turn's end, and leaves `nonce` for whoever asks again. */
+static so_code so_settling_finish(so_session *s, so_settling *settling, so_turn *turn, int64_t nonce)
 {
     so_visit *visit = &settling->visit;
-    settling->message.nonce = settling->nonce;
+    settling->message.nonce = nonce;
     settling->message.attempts = visit->actor.slot.attempts;
     so_code code = so_visit_finish(visit, &settling->message, turn, false);
     if (code == SO_OK)
@@ -357,7 +357,8 @@ static so_code so_commit_work(so_session *s, so_settling *settling, so_str outco
     so_code code = so_settling_open(s, settling);
     if (code != SO_OK)
         return code;
-    if (so_settled_before(settling, SO_MESSAGE_COMPLETED))
+    if (so_settled_before(settling, SO_MESSAGE_COMPLETED) ||
+        (settling->message.status == SO_MESSAGE_REJECTED && settling->message.nonce == -settling->nonce))
     {
         *result = SO_VALUE_INT(settling->message.revision);
         return SO_OK;
@@ -374,7 +375,8 @@ static so_code so_commit_work(so_session *s, so_settling *settling, so_str outco
     if (code == SO_OK)
         code = so_tells_check(&turn);
     if (code == SO_OK)
-        code = so_settling_finish(s, settling, &turn);
+        code = so_settling_finish(s, settling, &turn,
+                                  turn.end == SO_TURN_REJECTED ? -settling->nonce : settling->nonce);
     if (code == SO_OK)
         *result = SO_VALUE_INT(settling->visit.actor.revision);
     return code;
@@ -415,7 +417,7 @@ static so_code so_reject_work(so_session *s, so_settling *settling, const so_val
         if (code == SO_OK)
             code = so_turn_reject_values(&turn, args);
         if (code == SO_OK)
-            code = so_settling_finish(s, settling, &turn);
+            code = so_settling_finish(s, settling, &turn, settling->nonce);
     }
     *result = SO_VALUE_STR(SO_STR("rejected"));
     return code;
@@ -503,7 +505,7 @@ static so_code so_release_work(so_session *s, so_settling *settling, so_value *r
     so_slot *slot = &visit->actor.slot;
     *result = SO_VALUE_INT(1);
     /* A released head keeps the nonce with its sign turned, so that only so_release() recognises it. */
-    if (slot->kind == SO_SLOT_QUEUED && slot->head == settling->id && slot->nonce == -settling->nonce)
+    if (slot->kind == SO_SLOT_QUEUED && slot->nonce == -settling->nonce)
         return SO_OK;
     if (!settling->member)
         return so_claim_lost(s);

@@ -241,7 +241,7 @@ static so_code so_operation_store(so_session *s, so_str type_name, so_str name, 
         (wanted->members.p == NULL || so_json_equal(operation->members, wanted->members)))
         return SO_OK;
     so_value params[] = {SO_VALUE_INT(type->id), SO_VALUE_STR(name), *handler, SO_VALUE_STR(text)};
-    so_lane lane = handler->type == SO_NULL ? SO_LANE_EXTERNAL : SO_LANE_RUN;
+    so_lane lane = wanted->query ? SO_LANE_STUCK : handler->type == SO_NULL ? SO_LANE_EXTERNAL : SO_LANE_RUN;
     code = so_db_change(s, SO_STMT_OPERATION_SET, params);
     if (code == SO_OK)
         code = so_lanes_change(s, type->id, name, lane);

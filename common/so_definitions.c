@@ -206,21 +206,22 @@ so_code so_type_find(so_session *s, so_str name, const so_type **type)
 
 so_code so_operation_find(so_session *s, const so_type *type, so_str name, so_operation **operation)
 {
-    int64_t id = type->id;
     *operation = so_operation_by_name(type, name);
     if (*operation == NULL && s->turn == NULL)
     {
-        so_code code = so_definitions_refresh(s);
+        so_str type_name = so_arena_copy_str(s->arena, type->name);
+        so_code code = type_name.p == NULL ? so_error_nomem(&s->err) : so_definitions_refresh(s);
+        if (code == SO_OK)
+            code = so_type_find(s, type_name, &type);
         if (code != SO_OK)
             return code;
-        type = so_type_by_id(s, id);
-        *operation = type == NULL ? NULL : so_operation_by_name(type, name);
+        *operation = so_operation_by_name(type, name);
     }
     if (*operation != NULL)
         return SO_OK;
     return so_error_set(&s->err, SO_UNKNOWN_OPERATION, "Define it with so_define_operation.",
-                        "the actor type %.*s has no operation %.*s", type == NULL ? 0 : (int)type->name.n,
-                        type == NULL ? "" : type->name.p, (int)name.n, name.p);
+                        "the actor type %.*s has no operation %.*s", (int)type->name.n, type->name.p,
+                        (int)name.n, name.p);
 }
 
 int64_t so_attempts_allowed(const so_type *type, const so_operation *operation, const so_message *message)

@@ -14,7 +14,7 @@ enum
 
 so_lane so_lane_of(const so_operation *operation)
 {
-    if (operation == NULL)
+    if (operation == NULL || operation->query)
         return SO_LANE_STUCK;
     return operation->handler.p == NULL ? SO_LANE_EXTERNAL : SO_LANE_RUN;
 }
@@ -214,9 +214,11 @@ so_code so_inbox_end(so_session *s, int64_t inbox)
     return so_db_change(s, SO_STMT_INBOX_SET, params);
 }
 
-so_code so_later_add(so_session *s, int64_t due_ms, int64_t id)
+so_code so_later_add(so_session *s, const so_arrival *arrival)
 {
-    so_value params[] = {SO_VALUE_INT(due_ms), SO_VALUE_INT(id)};
+    int64_t due_ms = arrival->due_ms;
+    so_value params[] = {SO_VALUE_INT(due_ms), SO_VALUE_INT(arrival->id), SO_VALUE_INT(arrival->type),
+                         SO_VALUE_STR(arrival->key)};
     if (due_ms < s->newest.later_due_ms)
         s->newest.later_due_ms = due_ms;
     return so_db_change(s, SO_STMT_LATER_INSERT, params);
@@ -225,7 +227,7 @@ so_code so_later_add(so_session *s, int64_t due_ms, int64_t id)
 static so_code so_arrival_sort(so_session *s, const so_arrival *arrival, int64_t now_ms)
 {
     if (arrival->due_ms > now_ms)
-        return so_later_add(s, arrival->due_ms, arrival->id);
+        return so_later_add(s, arrival);
     int64_t inbox = s->newest.inbox;
     so_code code = so_mailbox_join(s, arrival);
     s->newest.inbox = inbox;

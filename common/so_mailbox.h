@@ -66,7 +66,7 @@ so_code so_inbox_end(so_session *s, int64_t inbox);
 
 /* Puts a message behind its actor's head, or aside until it is due. */
 so_code so_mail_add(so_session *s, int64_t type, so_str key, int64_t id);
-so_code so_later_add(so_session *s, int64_t due_ms, int64_t id);
+so_code so_later_add(so_session *s, const so_arrival *arrival);
 
 /* A ready message joins an actor's slot (which is stored at once). */
 so_code so_mailbox_join(so_session *s, const so_arrival *arrival);

@@ -16,7 +16,8 @@ static const char key_hint[] = "A key is text of 1 to 255 bytes of valid UTF-8 w
 
 /* Words for what a value is instead of text; NULL for text. */
 static const char *const not_text[] = {
-    [SO_NULL] = "NULL", [SO_INT] = "an integer", [SO_REAL] = "a number", [SO_TEXT] = NULL, [SO_BLOB] = "a BLOB",
+    [SO_NULL] = "NULL", [SO_INT] = "an integer", [SO_REAL] = "a number",
+    [SO_TEXT] = NULL,   [SO_BLOB] = "a BLOB",
 };
 
 static bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }

@@ -367,10 +367,20 @@ static so_code so_due_all(so_session *s, so_due_walk *walk)
 }
 
 /* The same type by type. */
-static so_code so_due_types(so_session *s, so_due_walk *walk)
+static so_code so_due_types(so_session *s, so_due_walk *walk, int64_t now_ms)
 {
     static const so_statement times[] = {SO_STMT_QUEUE_TIMES, SO_STMT_CLAIM_TIMES, SO_STMT_LATER_TIMES};
-    so_code code = SO_OK;
+    int64_t first_ms = INT64_MAX;
+    so_value columns[4];
+    bool found = false;
+    so_value any[] = {SO_VALUE_INT(0)};
+    so_code code = so_db_row(s, SO_STMT_DUE, any, columns, &found);
+    /* Whatever is due, of any type, has to be sorted before one can tell what is behind it. */
+    for (int i = 1; code == SO_OK && i < 4; i++)
+        if (columns[i].type == SO_INT && columns[i].i < first_ms)
+            first_ms = columns[i].i;
+    if (code == SO_OK && first_ms <= now_ms)
+        walk->due_ms = first_ms;
     for (int each = SO_LANE_RUN; code == SO_OK && each <= SO_LANE_EXTERNAL; each++)
     {
         so_value params[] = {SO_VALUE_INT(each)};
@@ -385,7 +395,7 @@ static so_code so_due_types(so_session *s, so_due_walk *walk)
 so_code so_mailbox_next_due(so_session *s, int lane, so_str types, int64_t now_ms, int64_t *due_in_ms)
 {
     so_due_walk walk = {.lane = lane, .types = types, .due_ms = INT64_MAX};
-    so_code code = types.p == NULL ? so_due_all(s, &walk) : so_due_types(s, &walk);
+    so_code code = types.p == NULL ? so_due_all(s, &walk) : so_due_types(s, &walk, now_ms);
     if (code == SO_OK && walk.due_ms > now_ms)
         code = so_due_inbox(s, &walk, now_ms);
     *due_in_ms = walk.due_ms == INT64_MAX ? -1 : walk.due_ms <= now_ms ? 0 : walk.due_ms - now_ms;

@@ -53,9 +53,9 @@ typedef struct so_runner
     int64_t turns, completed, rejected, retried, dead;
     so_taken *taken;
     size_t count;
-    size_t at;  /* the one that is run */
-    int arena;  /* which of the batch arenas holds `taken` */
-    bool notes; /* the port keeps notes: nothing stays claimed between two transactions */
+    int64_t running; /* the message whose turn runs, or ran last */
+    int arena;       /* which of the batch arenas holds `taken` */
+    bool notes;      /* the port keeps notes: nothing stays claimed between two transactions */
 } so_runner;
 
 static void so_runner_count(so_runner *runner, const so_turn *turn, bool dead)
@@ -80,6 +80,7 @@ static so_code so_run_bury(so_runner *runner, so_visit *visit, so_message *messa
         visit->arena, message->error.p == NULL ? SO_STR("its attempts were used up") : message->error);
     if (error.p == NULL)
         return so_error_nomem(&s->err);
+    runner->turns++;
     runner->dead++;
     return so_visit_fail(visit, message, operation, error, false, 0, &dead);
 }
@@ -118,11 +119,11 @@ static so_code so_run_head(so_runner *runner, so_visit *visit, bool *ended)
     {
         message.attempts = slot->attempts;
         message.nonce = slot->nonce;
+        runner->running = message.id;
         if (runner->notes)
             s->port->methods->note(s->port, &message);
         code = so_visit_turn(visit, &message, operation, slot->attempts, true, &turn);
-        /* A note that stays is charged as an attempt, as if this process had died. */
-        if (runner->notes && code != SO_UNDONE)
+        if (runner->notes)
             s->port->methods->note(s->port, NULL);
     }
     s->arena = visit->arena;
@@ -177,10 +178,7 @@ static so_code so_run_claimed(so_runner *runner, int64_t now_ms)
 {
     so_code code = SO_OK;
     for (size_t i = 0; code == SO_OK && i < runner->count; i++)
-    {
-        runner->at = i;
         code = so_run_taken(runner, &runner->taken[i], now_ms);
-    }
     runner->count = 0;
     return code;
 }
@@ -262,6 +260,57 @@ static void so_run_give_back(so_runner *runner)
     s->err = err;
 }
 
+static so_code so_run_undone_work(so_runner *runner, int64_t id, so_str error)
+{
+    so_session *s = runner->session;
+    so_visit visit;
+    so_message message;
+    bool found;
+    bool changed;
+    bool dead = false;
+    so_code code = so_definitions_refresh(s);
+    if (code == SO_OK)
+        code = so_message_read(s, id, &message, &found);
+    if (code != SO_OK || !found || message.status != SO_MESSAGE_UNFINISHED)
+        return code;
+    const so_type *type = so_type_by_id(s, message.type);
+    int64_t now_ms = so_now_ms(s);
+    if (type == NULL)
+        return SO_OK;
+    code = so_visit_open(&visit, s, s->arena, type, message.key, now_ms);
+    if (code == SO_OK)
+        code = so_mailbox_settle(s, type->id, message.key, now_ms, &changed);
+    if (code == SO_OK && changed)
+        code = so_visit_open(&visit, s, s->arena, type, message.key, now_ms);
+    so_slot *slot = &visit.actor.slot;
+    if (code != SO_OK || slot->kind == SO_SLOT_NONE)
+        return code;
+    if (slot->head != id)
+    {
+        /* Behind a head that was undone with it: charged where it will find it when it is the head. */
+        so_value params[] = {SO_VALUE_INT(id), SO_VALUE_STR(error), SO_VALUE_INT(message.created_ms)};
+        return so_db_change(s, SO_STMT_MESSAGE_CHARGE, params);
+    }
+    slot->attempts += slot->kind == SO_SLOT_QUEUED; /* a claim has counted it */
+    code = so_visit_fail(&visit, &message, so_operation_by_name(type, message.operation), error, true, -1,
+                         &dead);
+    runner->dead += dead;
+    runner->retried += !dead;
+    return code == SO_OK ? so_visit_close(&visit) : code;
+}
+
+/* A handler ended the transaction: the batch is gone, and this one message's attempt has failed. */
+static so_code so_run_undone(so_runner *runner, int64_t id)
+{
+    so_session *s = runner->session;
+    so_str error = so_arena_copy(&s->call_arena, s->err.message, strlen(s->err.message));
+    if (error.p == NULL)
+        return so_error_nomem(&s->err);
+    runner->turns++;
+    so_code code = so_worker_begin(s);
+    return code == SO_OK ? so_work_end(s, so_run_undone_work(runner, id, error)) : code;
+}
+
 /* One transaction: the claimed batch and the next claims. */
 static so_code so_run_step(so_runner *runner, const so_run_options *options, int64_t room)
 {
@@ -283,18 +332,12 @@ static so_code so_run_step(so_runner *runner, const so_run_options *options, int
         if (code == SO_OK)
             return SO_OK;
         /* Undone: the earlier claims stand as they were, the new ones were never stored. */
-        size_t at = runner->at;
+        int64_t running = runner->running;
         *runner = before;
         runner->count = count;
         runner->taken = taken;
-        /* Charged by its note; or its claim stands until the lease runs out, and is then charged. */
-        if (code == SO_UNDONE && !runner->notes && at < count)
-        {
-            memmove(&taken[at], &taken[at + 1], (count - at - 1) * sizeof *taken);
-            runner->count = --count;
-        }
         if (code == SO_UNDONE)
-            continue;
+            return so_run_undone(runner, running);
         if (code != SO_CAUTION || s->cautious)
             return code;
         s->cautious = true;
@@ -313,7 +356,7 @@ static so_code so_run_loop(so_runner *runner, const so_run_options *options)
     {
         int64_t room = options->batch;
         int64_t due_in_ms = 0;
-        int64_t turns = runner->turns + runner->dead;
+        int64_t turns = runner->turns;
         so_code code = SO_OK;
         port->arm(s->port, &waiting);
         for (size_t i = 0; i < runner->count; i++)
@@ -324,15 +367,20 @@ static so_code so_run_loop(so_runner *runner, const so_run_options *options)
             room = 0;
         if (runner->count == 0 && room <= 0)
             return SO_OK;
-        turns = runner->turns + runner->dead;
+        turns = runner->turns;
         bool sure = full || runner->count > 0;
         if (!sure)
+        {
+            s->arena = &s->turn_arena;
+            so_arena_reset(s->arena);
             code = so_due_look(s, SO_LANE_RUN, options->types, &due_in_ms);
+            s->arena = &s->call_arena;
+        }
         if (code == SO_OK && (sure || due_in_ms == 0))
             code = so_run_step(runner, options, room);
         if (code != SO_OK)
             return code;
-        turns = runner->turns + runner->dead - turns;
+        turns = runner->turns - turns;
         full = turns >= room;
         if (sure || turns > 0 || runner->count > 0)
         {
@@ -456,7 +504,11 @@ static so_code so_run_actor_work(so_runner *runner, int64_t type_id, so_str key)
     so_slot *slot = &visit.actor.slot;
     if ((slot->kind == SO_SLOT_CLAIMED && slot->expires_ms <= now_ms) ||
         (slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_TIMED && slot->rank <= now_ms))
+    {
         code = so_visit_expire(&visit);
+        if (code == SO_OK)
+            code = so_visit_close(&visit);
+    }
     if (code == SO_OK && slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_RUN)
     {
         slot->kind = SO_SLOT_CLAIMED;
@@ -479,17 +531,27 @@ static so_code so_run_actor(so_session *s, int64_t type, so_str key)
     so_taken taken;
     so_runner runner = {.session = s, .taken = &taken, .notes = s->port->methods->keeps_notes(s->port)};
     so_run_options options = {.batch = 1};
-    so_code code = so_worker_begin(s);
-    if (code != SO_OK)
-        return code;
-    code = so_definitions_refresh(s);
-    if (code == SO_OK)
-        code = so_run_actor_work(&runner, type, key);
-    code = so_work_end(s, code);
+    so_arena *arena = s->arena;
+    so_code code = SO_CAUTION;
+    s->cautious = false;
+    for (int tries = 0; code == SO_CAUTION && tries < 2; tries++)
+    {
+        s->cautious = tries > 0;
+        runner.count = 0;
+        s->arena = arena;
+        code = so_worker_begin(s);
+        if (code != SO_OK)
+            return code;
+        code = so_definitions_refresh(s);
+        if (code == SO_OK)
+            code = so_run_actor_work(&runner, type, key);
+        code = so_work_end(s, code);
+    }
+    if (code == SO_UNDONE)
+        return so_run_undone(&runner, runner.running);
     if (code == SO_OK && runner.count > 0)
         code = so_run_step(&runner, &options, 0);
-    /* Its attempt is charged with the next piece of work; the caller looks again. */
-    return code == SO_UNDONE ? SO_OK : code;
+    return code;
 }
 
 /* When a turn of this actor can be run here, INT64_MAX: nobody knows; reads only. */

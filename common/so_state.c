@@ -467,7 +467,21 @@ void so_state_undo(so_state *state)
     state->bytes = state->undo_bytes;
 }
 
-bool so_state_changed(const so_state *state) { return state->undo_count > 0; }
+bool so_state_changed(const so_state *state)
+{
+    /* Set and set back is no change; with many entries that is not worth finding out. */
+    bool changed = state->undo_count > SO_INDEX_FROM;
+    for (size_t i = 0; i < state->undo_count && !changed; i++)
+    {
+        const so_member_undo *undo = &state->undo[i];
+        bool first = true;
+        for (size_t j = 0; j < i && first; j++)
+            first = state->undo[j].member != undo->member;
+        const so_str now = state->members[undo->member].value;
+        changed = first && ((now.p == NULL) != (undo->value.p == NULL) || !so_str_equal(now, undo->value));
+    }
+    return changed;
+}
 
 so_code so_state_store(so_state *state)
 {

@@ -97,7 +97,7 @@ static bool so_take_alone(const so_take *take, const so_type *type, const so_ope
 static so_code so_take_mail(so_session *s, const so_take *take, const so_type *type, so_taken *taken,
                             int64_t *room)
 {
-    while (taken->count<take->batch && * room> 0)
+    while (*room > 0 && take->batch > taken->count)
     {
         so_value params[] = {SO_VALUE_INT(taken->type), SO_VALUE_STR(taken->key)};
         so_value columns[4];
@@ -168,7 +168,7 @@ static so_code so_take_arrival(so_session *s, const so_take *take, const so_arri
     const so_type *type = so_type_by_id(s, row->type);
     const so_operation *operation = type == NULL ? NULL : so_operation_by_name(type, row->operation);
     if (row->due_ms > take->now_ms)
-        return so_later_add(s, row->due_ms, row->id);
+        return so_later_add(s, row);
     bool allowed = so_take_allows(s, take, type, operation);
     bool alone = so_take_alone(take, type, operation, row->attempts, row->max_attempts);
     for (size_t i = 0; i < *count; i++)

@@ -274,7 +274,10 @@ so_code so_visit_expire(so_visit *visit)
                             (long long)slot->head);
     const so_operation *operation = so_operation_by_name(visit->type, message.operation);
     if (slot->kind == SO_SLOT_CLAIMED)
+    {
+        slot->nonce = 0; /* nobody settled it, so no late holder did */
         return so_visit_fail(visit, &message, operation, SO_STR("the lease ran out"), true, 0, &dead);
+    }
     slot->operation = message.operation;
     slot->lane = so_lane_of(operation);
     return so_slot_rank(s, visit->type->id, slot);

@@ -110,7 +110,11 @@ static int so_doorbell_file_open(const char *path, char name[SO_PATH_BYTES])
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, database.st_mode & 0777);
     if (fd < 0)
         return -1;
-    bool usable = fstat(fd, &bell) == 0 && S_ISREG(bell.st_mode);
+    unsigned magic = 0;
+    bool usable = fstat(fd, &bell) == 0 && S_ISREG(bell.st_mode) && bell.st_nlink == 1;
+    /* A file of another length that does not begin as ours is not a damaged doorbell but somebody's file. */
+    if (usable && bell.st_size != 0 && bell.st_size != (off_t)sizeof(so_doorbell_file))
+        usable = pread(fd, &magic, sizeof magic, 0) == (ssize_t)sizeof magic && magic == SO_DOORBELL_MAGIC;
     if (usable && bell.st_size < (off_t)sizeof(so_doorbell_file))
     {
         /* Ours to make: permissions and owner are the database's, whatever the umask says. */

@@ -15,7 +15,8 @@ typedef struct so_doorbell so_doorbell;
 
 /*
  * Maps the doorbell of the database at `path` (NULL or "": none), creating it with the database's
- * permissions. NULL if that is not possible. A doorbell of an unknown layout is left alone.
+ * permissions. NULL if that is not possible. A damaged doorbell is replaced; a file
+ * that is somebody else's is left alone.
  */
 so_doorbell *so_doorbell_open(const char *path);
 void so_doorbell_close(so_doorbell *doorbell);

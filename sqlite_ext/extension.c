@@ -58,6 +58,12 @@ int sqlite3_solidobj_init(sqlite3 *db, char **error, const sqlite3_api_routines 
         *error = sqlite3_mprintf("solidobj needs SQLite 3.38 or newer, this is %s", sqlite3_libversion());
         return SQLITE_ERROR;
     }
+    /* Loading it twice must not pull the connection's state away from under it. */
+    sqlite3_stmt *loaded = NULL;
+    int there = sqlite3_prepare_v2(db, "SELECT so_version()", -1, &loaded, NULL);
+    sqlite3_finalize(loaded);
+    if (there == SQLITE_OK)
+        return SQLITE_OK;
     so_json_use_allocator(so_sqlite_alloc, so_sqlite_release);
     so_registration *registration = sqlite3_malloc64(sizeof *registration);
     if (registration == NULL)
@@ -69,5 +75,7 @@ int sqlite3_solidobj_init(sqlite3 *db, char **error, const sqlite3_api_routines 
     if (rc == SQLITE_OK)
         rc = so_sqlite_register_rows(registration);
     so_registration_drop(registration);
+    if (rc != SQLITE_OK)
+        *error = sqlite3_mprintf("solidobj cannot register its functions: %s", sqlite3_errstr(rc));
     return rc;
 }

@@ -212,13 +212,14 @@ so_code so_sqlite_handler_pure(so_port *port, so_operation *operation, bool *pur
     return SO_OK;
 }
 
-/* Errors that say nothing about the handler. */
+/*
+ * Errors that say nothing about the handler. Others may: if the database itself cannot be read or written,
+ * what is written next for the failed turn meets the same error.
+ */
 static bool so_error_is_engines(int rc)
 {
-    static const int codes[] = {SQLITE_BUSY,     SQLITE_LOCKED,   SQLITE_NOMEM,  SQLITE_INTERRUPT,
-                                SQLITE_IOERR,    SQLITE_CORRUPT,  SQLITE_FULL,   SQLITE_CANTOPEN,
-                                SQLITE_PROTOCOL, SQLITE_READONLY, SQLITE_NOTADB, SQLITE_ABORT,
-                                SQLITE_SCHEMA};
+    static const int codes[] = {SQLITE_BUSY,  SQLITE_NOMEM, SQLITE_INTERRUPT,
+                                SQLITE_IOERR, SQLITE_FULL,  SQLITE_PROTOCOL};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         if ((rc & 0xff) == codes[i])
             return true;
@@ -323,7 +324,10 @@ so_code so_sqlite_handler_run(so_port *port, so_operation *operation, so_turn *t
     }
     bool ours = connection->piece == SO_PIECE_TRANSACTION || connection->piece == SO_PIECE_SAVEPOINT;
     if (code == SO_OK && ours && sqlite3_get_autocommit(connection->db))
+    {
+        so_error err = connection->session.err;
         return so_error_set(&connection->session.err, SO_UNDONE, NULL,
-                            "the handler rolled the whole transaction back (ON CONFLICT ROLLBACK)");
+                            "the handler rolled the whole transaction back: %s", err.message);
+    }
     return code;
 }

@@ -94,8 +94,11 @@ CREATE TABLE main.solidobj_mail(
 CREATE TABLE main.solidobj_later(
     due_ms INTEGER NOT NULL,
     id INTEGER NOT NULL,
+    type INTEGER NOT NULL,
+    key TEXT NOT NULL,
     PRIMARY KEY(due_ms, id)
 ) WITHOUT ROWID;
+CREATE INDEX main.solidobj_later_actor ON solidobj_later(type, key);
 
 -- One row per actor whose oldest unfinished message (head) nobody holds.
 -- lane: 1 a handler in the database can run it, 2 an external worker can claim it, 3 it waits until rank (milliseconds),
