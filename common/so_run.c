@@ -617,7 +617,8 @@ static so_code so_wait_loop(so_session *s, int64_t id, int64_t timeout_ms, so_va
          * over. */
         int64_t due_in_ms = INT64_MAX;
         bool left_to_worker = first && port->attended(s->port);
-        /* What this session has just sent exists, and a worker that finished it has rung: no need to read. */
+        /* What was just sent on this connection exists, and a worker that finished it has rung: no need to
+         * read. */
         if (!left_to_worker || id != s->sent || port->rung(s->port, id))
             code = so_wait_look(s, id, !left_to_worker, &finished, &due_in_ms, result);
         int64_t left = deadline - port->ticks_ms(s->port);

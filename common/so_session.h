@@ -70,7 +70,7 @@ struct so_session
     so_turn *turn;    /* the turn that is running, or NULL */
     int depth;
     bool cautious;            /* a mark before each turn, whatever its handler looks like */
-    int64_t sent;             /* the message that this session sent last, outside a turn */
+    int64_t sent;             /* the message that was sent last here, outside a turn */
     int64_t expiry_looked_ms; /* when this connection last looked for leases that ran out */
 };
 
