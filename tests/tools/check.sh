@@ -44,8 +44,7 @@ step_static() {
       -Icommon -Isqlite_ext -Itests/bench -Itests/conformance -Ibuild/gen' clang-tidy
 }
 
-# Nothing after it makes sense when it fails.
-step_build() { rm -f "$log_directory/built" && build all && touch "$log_directory/built"; }
+step_build() { build all; }
 
 step_build-clang() { build CC=clang BUILD=build/clang all unit; }
 
@@ -160,6 +159,7 @@ interrupted() {
 
 total_passed=0 total_failed=0 total_skipped=0
 
+# Fails when the step did.
 run_step() {
   local name=$1 how=$2 seconds=$3 log=$log_directory/$1.log started=$SECONDS status left p f s word
   printf '%-20s' "$name"
@@ -196,6 +196,7 @@ run_step() {
     grep -i skip "$log" | grep -vE '^[0-9]+ passed' | sed 's/^/    /' | head -n 10
   fi
   total_passed=$((total_passed + p)) total_failed=$((total_failed + f)) total_skipped=$((total_skipped + s))
+  [ "$f" = 0 ]
 }
 
 if [ "${1:-}" = --step ]; then
@@ -212,9 +213,8 @@ while read -r name sets how seconds; do
   case ",$name,$sets," in
   *",$wanted,"*)
     found=1
-    run_step "$name" "$how" "$seconds"
-    if [ "$name" = build ] && [ "$total_failed" != 0 ] && [ ! -e "$log_directory/built" ]; then
-      echo "nothing else is run: the build failed"
+    if ! run_step "$name" "$how" "$seconds" && [ "$name" = build ]; then
+      echo "nothing else is run, because the build failed"
       break
     fi
     ;;
