@@ -577,8 +577,8 @@ static so_code so_actor_due(so_session *s, const so_message *message, int64_t *d
     return SO_OK;
 }
 
-/* One look at a message: finished, or (`runs`) run by us; *ran: we ran a turn of its actor, perhaps another
- * one. */
+/* One look at a message: finished, or (`runs`) a turn of its actor is run here if one is due; *due_in_ms: in
+ * how long to look again, 0 at once, INT64_MAX nobody knows. */
 static so_code so_wait_look(so_session *s, int64_t id, bool runs, bool *finished, int64_t *due_in_ms,
                             so_value *result)
 {

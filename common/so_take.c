@@ -106,8 +106,9 @@ static so_code so_take_mail(so_session *s, const so_take *take, const so_type *t
         if (code != SO_OK || !found)
             return code;
         const so_operation *operation = so_operation_by_name(type, columns[1].s);
-        if (!so_take_allows(s, take, type, operation) ||
-            so_take_alone(take, type, operation, columns[3].i, columns[2].i))
+        /* One that was attempted goes first or not at all, so that it cannot undo others again. */
+        if (!so_take_allows(s, take, type, operation) || columns[3].i > 0 ||
+            so_take_alone(take, type, operation, 0, columns[2].i))
         {
             taken->mailed = true;
             return SO_OK;
@@ -175,7 +176,7 @@ static so_code so_take_arrival(so_session *s, const so_take *take, const so_arri
     {
         if (taken[i].type != row->type || !so_str_equal(taken[i].key, row->key))
             continue;
-        if (!allowed || alone || taken[i].count >= take->batch || taken[i].mailed)
+        if (!allowed || alone || row->attempts > 0 || taken[i].count >= take->batch || taken[i].mailed)
         {
             taken[i].mailed = true;
             return so_mail_add(s, row->type, row->key, row->id);
@@ -221,7 +222,7 @@ static so_code so_take_inbox(so_session *s, const so_take *take, so_taken *taken
         if (code != SO_OK)
             return code;
         size_t i = 0;
-        while (i<rows->count && * room> 0 && !ended)
+        while (*room > 0 && !ended && rows->count > i)
         {
             code = so_take_arrival(s, take, &rows->rows[i], taken, count, room, &ended);
             if (code != SO_OK)

@@ -25,6 +25,18 @@ def main():
     call(c, "SELECT so_run()")
     states = [answer(c, "SELECT so_status(?)", message)["status"] for message in messages]
     check(states == ["completed", "dead", "completed", "completed"], f"{states}")
+    # Behind others of its actor it pauses between its attempts like any failed turn, and says what went wrong.
+    call(c, "SELECT so_define_actor('P', '{}')")
+    call(c, "SELECT so_define_operation('P', 'twice', 'INSERT INTO once VALUES (1)')")
+    call(c, "SELECT so_define_operation('P', 'fine', 'SELECT 1 AS result')")
+    first = [call(c, "SELECT so_send('P', '1', 'fine')") for _ in range(3)]
+    failing = call(c, "SELECT so_send('P', '1', 'twice')")
+    call(c, "SELECT so_run()")
+    status = answer(c, "SELECT so_status(?)", failing)
+    check(status["status"] == "retrying" and status["attempts"] <= 2, f"attempts without a pause: {status}")
+    check("UNIQUE" in status["error"], f"the error: {status}")
+    for message in first:
+        check(answer(c, "SELECT so_status(?)", message)["status"] == "completed", "those before it")
     c.close()
     database.close()
 
