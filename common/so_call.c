@@ -8,6 +8,7 @@
 #include "so_json.h"
 #include "so_mailbox.h"
 #include "so_options.h"
+#include "so_read.h"
 #include "so_send.h"
 
 enum
@@ -18,11 +19,12 @@ enum
 typedef struct so_call_options
 {
     int64_t timeout_ms;
+    so_str idempotency_key;
 } so_call_options;
 
 static const so_option so_call_table[] = {
     {"timeout_ms", SO_OPTION_INT, offsetof(so_call_options, timeout_ms), 0, 86400000, SO_OPTION_UNTOLD},
-    {"idempotency_key", SO_OPTION_LATER, 0, 0, 0, SO_OPTION_UNTOLD},
+    {"idempotency_key", SO_OPTION_TEXT, offsetof(so_call_options, idempotency_key), 0, 0, SO_OPTION_UNTOLD},
     {.name = NULL}};
 
 so_code so_rejection_error(so_session *s, so_str rejection)
@@ -55,6 +57,9 @@ static so_code so_blocked(so_session *s, int64_t id, const char *why, const char
 static so_code so_call_drain(so_session *s, so_visit *visit)
 {
     so_slot *slot = &visit->actor.slot;
+    if (slot->paused)
+        return so_error_set(&s->err, SO_BLOCKED, "so_resume lets it go on; or use so_send.",
+                            "the actor is paused");
     for (int i = 0; slot->kind == SO_SLOT_QUEUED; i++)
     {
         so_message message;
@@ -93,6 +98,8 @@ static so_code so_call_drain(so_session *s, so_visit *visit)
         if (turn.end == SO_TURN_FAILED)
             return so_blocked(s, message.id, "fails",
                               "A worker (so_run) retries it or makes it a dead letter.");
+        if (turn.destroys)
+            return SO_OK;
         code = so_slot_next(s, visit->type->id, visit->actor.key, slot);
         if (code != SO_OK)
             return code;
@@ -109,9 +116,11 @@ static so_code so_call_open(so_session *s, const so_value *args, so_message *mes
     so_code code = so_visit_open(visit, s, s->arena, type, message->key, now_ms);
     if (code == SO_OK && s->newest.stamp != s->definitions.stamp)
     {
+        so_str idempotency_key = message->idempotency_key;
         code = so_definitions_refresh(s);
         if (code == SO_OK)
             code = so_request_prepare(s, args, message, operation);
+        message->idempotency_key = idempotency_key;
         now_ms = so_now_ms(s);
         if (code == SO_OK)
             code = so_visit_open(visit, s, s->arena, (*operation)->type, message->key, now_ms);
@@ -130,9 +139,13 @@ static so_code so_call_open(so_session *s, const so_value *args, so_message *mes
     return SO_OK;
 }
 
-static so_code so_call_answer(so_session *s, const so_turn *turn, bool answers, so_value *result)
+/* `rejection` p NULL: it completed. */
+static so_code so_call_answer(so_session *s, so_str value, so_str rejection, bool answers, so_value *result)
 {
-    so_str value = turn->result.p == NULL ? SO_STR("null") : turn->result;
+    if (!answers && rejection.p != NULL)
+        return so_rejection_error(s, rejection);
+    if (value.p == NULL)
+        value = SO_STR("null");
     if (!answers)
     {
         *result = SO_VALUE_JSON(value);
@@ -140,10 +153,10 @@ static so_code so_call_answer(so_session *s, const so_turn *turn, bool answers, 
     }
     so_buffer buffer;
     so_buffer_init(&buffer, s->arena);
-    if (turn->end == SO_TURN_REJECTED)
+    if (rejection.p != NULL)
     {
         so_buffer_add_text(&buffer, "{\"status\":\"rejected\",");
-        so_buffer_add(&buffer, turn->rejection.p + 1, turn->rejection.n - 1);
+        so_buffer_add(&buffer, rejection.p + 1, rejection.n - 1);
     }
     else
     {
@@ -155,16 +168,42 @@ static so_code so_call_answer(so_session *s, const so_turn *turn, bool answers, 
     return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
 }
 
+/* The answer of the message that has the call's idempotency key. */
+static so_code so_call_repeat(so_session *s, int64_t id, bool answers, so_value *result)
+{
+    so_message twin;
+    bool finished;
+    so_code code = so_result_read(s, id, &finished, &twin, result);
+    if (code == SO_OK && !finished)
+        return so_blocked(s, id, "has the same idempotency key and is not finished",
+                          "Ask for its result with so_wait.");
+    if (code != SO_OK && !(answers && code == SO_REJECTED))
+        return code;
+    return so_call_answer(s, twin.result, code == SO_REJECTED ? twin.error : (so_str){0}, answers, result);
+}
+
 /* One try at a call, in one piece of work. */
 static so_code so_call_work(so_session *s, const so_value *args, so_message *message, so_operation *operation,
                             bool answers, bool *held, so_value *result)
 {
     so_visit visit;
     so_turn turn;
+    so_message twin;
+    bool repeats = false;
     so_code code = so_call_open(s, args, message, &operation, &visit, held);
+    if (code == SO_OK)
+        code = so_twin_find(s, message, &twin, &repeats);
+    bool answered = code == SO_OK && repeats && twin.status != SO_MESSAGE_UNFINISHED;
+    *held = *held && !answered;
     if (code != SO_OK || *held)
         return code;
-    code = so_call_drain(s, &visit);
+    if (!answered)
+        code = so_call_drain(s, &visit);
+    if (code == SO_OK && repeats)
+    {
+        code = so_visit_close(&visit);
+        return code == SO_OK ? so_call_repeat(s, twin.id, answers, result) : code;
+    }
     if (code != SO_OK)
         return code;
     message->id = 0;
@@ -176,10 +215,9 @@ static so_code so_call_work(so_session *s, const so_value *args, so_message *mes
     if (turn.end == SO_TURN_FAILED)
         return so_error_set(&s->err, SO_FAILED, "The turn left nothing; correct the cause and call again.",
                             "%.*s", (int)turn.error.n, turn.error.p);
-    if (turn.end == SO_TURN_REJECTED && !answers)
-        return so_rejection_error(s, turn.rejection);
-    code = so_visit_close(&visit);
-    return code == SO_OK ? so_call_answer(s, &turn, answers, result) : code;
+    so_str rejection = turn.end == SO_TURN_REJECTED ? turn.rejection : (so_str){0};
+    code = rejection.p != NULL && !answers ? SO_OK : so_visit_close(&visit);
+    return code == SO_OK ? so_call_answer(s, turn.result, rejection, answers, result) : code;
 }
 
 /* Waits, without any lock, until nobody holds the actor's head. SO_TIMEOUT. */
@@ -223,6 +261,8 @@ static so_code so_call_run(so_session *s, const char *name, const so_value *args
     so_code code = so_request_prepare(s, args, &message, &operation);
     if (code == SO_OK)
         code = so_options_read(s->arena, &args[4], name, so_call_table, &options, &s->err);
+    if (code == SO_OK)
+        code = so_idempotency_key_set(s, &message, options.idempotency_key);
     if (code != SO_OK)
         return code;
     if (operation->query)
@@ -259,6 +299,8 @@ static so_code so_call_run(so_session *s, const char *name, const so_value *args
             code = so_call_wait(s, &message, deadline);
         if (code == SO_OK || code == SO_CAUTION)
             code = so_request_prepare(s, args, &message, &operation);
+        if (code == SO_OK)
+            code = so_idempotency_key_set(s, &message, options.idempotency_key);
         if (code != SO_OK)
             return code;
     }
@@ -327,7 +369,7 @@ static so_code so_query_work(so_session *s, const so_value *args, so_message *me
     if (turn.end == SO_TURN_FAILED)
         return so_error_set(&s->err, SO_FAILED, "Correct the query's handler or its arguments.", "%.*s",
                             (int)turn.error.n, turn.error.p);
-    return so_call_answer(s, &turn, false, result);
+    return so_call_answer(s, turn.result, (so_str){0}, false, result);
 }
 
 so_code so_fn_query(so_session *s, const so_value *args, int count, so_value *result)

@@ -27,49 +27,72 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
         SO_SQLITE("SELECT n.id, n.inbox, n.stamp, "
                   "(SELECT due_ms FROM main.solidobj_later ORDER BY due_ms LIMIT 1), "
                   "a.incarnation, a.revision, a.turns, a.last, a.created_ms, a.updated_ms, a.members, "
-                  "a.bytes, a.state, "
+                  "a.bytes, a.state, a.version, "
                   "q.head, q.lane, q.rank, q.attempts, q.nonce, q.error, q.class, "
                   "c.head, c.lane, c.attempts, c.nonce, c.expires_ms, c.worker, c.more, c.error "
                   "FROM (SELECT id, inbox, stamp FROM main.solidobj_message ORDER BY id DESC LIMIT 1) n "
                   "LEFT JOIN main.solidobj_actor a ON a.type = ?1 AND a.key = ?2 "
                   "LEFT JOIN main.solidobj_queue q ON q.type = ?1 AND q.key = ?2 "
                   "LEFT JOIN main.solidobj_claim c ON c.type = ?1 AND c.key = ?2"),
-    /* stamp, max_mailbox, type, key, operation, created_ms, due_ms, max_attempts, keep, args, max_inbox */
+    /* stamp, max_mailbox, type, key, operation, created_ms, due_ms, max_attempts, keep, args, max_inbox,
+       idempotency_key, only to (NULL: anybody, 0: a living actor, else this incarnation) */
     [SO_STMT_APPEND] = SO_SQLITE(
         "INSERT INTO main.solidobj_message"
-        "(id, inbox, stamp, status, type, key, operation, created_ms, due_ms, max_attempts, keep, args) "
-        "SELECT id + 1, inbox, stamp, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 "
+        "(id, inbox, stamp, status, type, key, operation, created_ms, due_ms, max_attempts, keep, args, "
+        "idempotency_key) "
+        "SELECT id + 1, inbox, stamp, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?12 "
         "FROM main.solidobj_message "
         "WHERE id = (SELECT max(id) FROM main.solidobj_message) AND stamp = ?1 "
         "AND id - inbox < ?11 AND ?2 >= id - inbox + 3 + coalesce("
         "(SELECT max(id) FROM main.solidobj_mail WHERE type = ?3 AND key = ?4) - "
         "(SELECT min(id) FROM main.solidobj_mail WHERE type = ?3 AND key = ?4) + 1, 0) + "
-        "(SELECT count(*) FROM main.solidobj_later WHERE type = ?3 AND key = ?4)"),
+        "(SELECT count(*) FROM main.solidobj_later WHERE type = ?3 AND key = ?4) "
+        "AND (?12 IS NULL OR NOT EXISTS (SELECT 1 FROM main.solidobj_message k "
+        "WHERE k.type = ?3 AND k.key = ?4 AND k.idempotency_key = ?12)) "
+        "AND (?13 IS NULL OR EXISTS (SELECT 1 FROM main.solidobj_actor a "
+        "WHERE a.type = ?3 AND a.key = ?4 AND (?13 = 0 OR a.incarnation = ?13)))"),
     /* id, inbox, stamp, status, type, key, operation, created_ms, keep, attempts, finished_ms, incarnation,
-       turn, revision, previous, result, error */
+       turn, revision, previous, result, error, args, idempotency_key */
     [SO_STMT_RECORD] =
         SO_SQLITE("INSERT INTO main.solidobj_message"
                   "(id, inbox, stamp, status, type, key, operation, created_ms, keep, attempts, "
-                  "finished_ms, incarnation, turn, revision, previous, result, error) "
-                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"),
-    /* id, status, attempts, finished_ms, incarnation, turn, revision, previous, nonce, result, error; only a
-       dead letter keeps its arguments */
+                  "finished_ms, incarnation, turn, revision, previous, result, error, args, idempotency_key) "
+                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
+                  "?19)"),
+    /* id, inbox: an empty newest row moves up by one / a new one is put */
+    [SO_STMT_EMPTY_MOVE] =
+        SO_SQLITE("UPDATE main.solidobj_message SET id = ?1, inbox = ?2 WHERE id = ?1 - 1 AND status = 0"),
+    [SO_STMT_EMPTY_PUT] = SO_SQLITE("INSERT INTO main.solidobj_message(id, inbox, stamp, status) "
+                                    "SELECT ?1, ?2, stamp, 0 FROM main.solidobj_message WHERE id = ?1 - 1"),
+    /* id: the newest row loses its message */
+    [SO_STMT_EMPTY] =
+        SO_SQLITE("UPDATE main.solidobj_message SET status = 0, type = NULL, key = NULL, operation = NULL, "
+                  "created_ms = NULL, due_ms = NULL, max_attempts = NULL, keep = NULL, attempts = NULL, "
+                  "finished_ms = NULL, incarnation = NULL, turn = NULL, revision = NULL, previous = NULL, "
+                  "nonce = NULL, args = NULL, result = NULL, error = NULL, idempotency_key = NULL, "
+                  "replacement = NULL WHERE id = ?1"),
+    /* id: a message that is not the newest, and an empty row before it */
+    [SO_STMT_FORGET] = SO_SQLITE("DELETE FROM main.solidobj_message WHERE id IN (?1, ?1 - 1) "
+                                 "AND CASE id WHEN ?1 THEN status > 0 ELSE status = 0 END"),
+    /* id, status, attempts, finished_ms, incarnation, turn, revision, previous, nonce, result, error; a dead
+       letter keeps its arguments, and so does a message with a key, to be compared with the next one */
     [SO_STMT_SETTLE] =
         SO_SQLITE("UPDATE main.solidobj_message "
                   "SET status = ?2, attempts = ?3, finished_ms = ?4, incarnation = ?5, turn = ?6, "
                   "revision = ?7, previous = ?8, nonce = ?9, result = ?10, error = ?11, "
-                  "args = CASE WHEN ?2 = 4 THEN args END "
+                  "args = CASE WHEN ?2 = 4 OR idempotency_key IS NOT NULL THEN args END "
                   "WHERE id = ?1 AND status = 1"),
-    /* type, key, incarnation, revision, turns, last, created_ms, updated_ms, members, bytes, state */
+    /* type, key, incarnation, revision, turns, last, created_ms, updated_ms, members, bytes, state, version
+     */
     [SO_STMT_ACTOR_INSERT] =
         SO_SQLITE("INSERT INTO main.solidobj_actor"
                   "(type, key, incarnation, revision, turns, last, created_ms, updated_ms, "
-                  "members, bytes, state) "
-                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
+                  "members, bytes, state, version) "
+                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"),
     [SO_STMT_ACTOR_UPDATE] =
         SO_SQLITE("UPDATE main.solidobj_actor "
                   "SET revision = ?4, turns = ?5, last = ?6, updated_ms = ?8, members = ?9, "
-                  "bytes = ?10, state = ?11 "
+                  "bytes = ?10, state = ?11, version = ?12 "
                   "WHERE type = ?1 AND key = ?2 AND incarnation = ?3"),
 
     /* -> name, value */
@@ -94,8 +117,8 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
         "ON CONFLICT(type, name) DO UPDATE SET handler = excluded.handler, options = excluded.options"),
     /* type, operation, lane, class */
     [SO_STMT_LANES_CHANGE] =
-        SO_SQLITE("UPDATE main.solidobj_queue SET lane = ?3, class = ?4 "
-                  "WHERE type = ?1 AND lane <> 3 "
+        SO_SQLITE("UPDATE main.solidobj_queue SET lane = ?3 + lane / 10 * 10, class = ?4 "
+                  "WHERE type = ?1 AND lane % 10 <> 3 "
                   "AND (SELECT m.operation FROM main.solidobj_message m WHERE m.id = head) = ?2"),
 
     /* incarnation, name -> value */
@@ -114,14 +137,51 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     /* id -> status … error, as so_message_read() takes them */
     [SO_STMT_MESSAGE] = SO_SQLITE(
         "SELECT status, type, key, operation, created_ms, due_ms, max_attempts, keep, attempts, finished_ms, "
-        "incarnation, turn, revision, nonce, args, result, error "
+        "incarnation, turn, revision, nonce, args, result, error, previous, idempotency_key, replacement "
         "FROM main.solidobj_message WHERE id = ?1 AND status > 0"),
+    /* All that removes an actor: type, key, a message to leave, inbox, incarnation, last. The newest row is
+       only emptied. */
+    [SO_STMT_DESTROY_WAITING] =
+        SO_SQLITE("DELETE FROM main.solidobj_message WHERE id IN ("
+                  "SELECT id FROM main.solidobj_mail WHERE type = ?1 AND key = ?2 "
+                  "UNION ALL SELECT id FROM main.solidobj_later WHERE type = ?1 AND key = ?2 "
+                  "UNION ALL SELECT id FROM main.solidobj_message "
+                  "WHERE id >= ?4 AND status = 1 AND type = ?1 AND key = ?2) "
+                  "AND id <> ?3 AND status = 1 AND id < (SELECT max(id) FROM main.solidobj_message)"),
+    [SO_STMT_DESTROY_HISTORY] =
+        SO_SQLITE("WITH RECURSIVE chain(id) AS (VALUES(?6) UNION ALL "
+                  "SELECT m.previous FROM chain JOIN main.solidobj_message m ON m.id = chain.id "
+                  "WHERE m.incarnation = ?5 AND m.previous IS NOT NULL) "
+                  "DELETE FROM main.solidobj_message WHERE id IN (SELECT id FROM chain) "
+                  "AND incarnation = ?5 AND status > 1 AND id < (SELECT max(id) FROM main.solidobj_message)"),
+    [SO_STMT_DESTROY_LOOSE] =
+        SO_SQLITE("DELETE FROM main.solidobj_message WHERE type = ?1 AND key = ?2 AND status > 1 "
+                  "AND incarnation IS NULL AND id <> ?3 "
+                  "AND id < (SELECT max(id) FROM main.solidobj_message)"),
+    [SO_STMT_DESTROY_NEWEST] = SO_SQLITE(
+        "UPDATE main.solidobj_message SET status = 0, type = NULL, key = NULL, operation = NULL, "
+        "created_ms = NULL, due_ms = NULL, max_attempts = NULL, keep = NULL, attempts = NULL, "
+        "finished_ms = NULL, incarnation = NULL, turn = NULL, revision = NULL, previous = NULL, "
+        "nonce = NULL, args = NULL, result = NULL, error = NULL, idempotency_key = NULL, replacement = NULL "
+        "WHERE id = (SELECT max(id) FROM main.solidobj_message) AND type = ?1 AND key = ?2 AND id <> ?3"),
+    [SO_STMT_DESTROY_MAIL] = SO_SQLITE("DELETE FROM main.solidobj_mail WHERE type = ?1 AND key = ?2"),
+    [SO_STMT_DESTROY_LATER] = SO_SQLITE("DELETE FROM main.solidobj_later WHERE type = ?1 AND key = ?2"),
+    [SO_STMT_DESTROY_MEMBERS] = SO_SQLITE("DELETE FROM main.solidobj_member WHERE incarnation = ?5"),
+    [SO_STMT_DESTROY_ACTOR] = SO_SQLITE("DELETE FROM main.solidobj_actor WHERE type = ?1 AND key = ?2"),
+    /* type, key, idempotency_key -> id */
+    [SO_STMT_KEY_FIND] = SO_SQLITE("SELECT id FROM main.solidobj_message "
+                                   "WHERE type = ?1 AND key = ?2 AND idempotency_key = ?3"),
+    /* id: frees the message's key */
+    [SO_STMT_KEY_DROP] =
+        SO_SQLITE("UPDATE main.solidobj_message SET idempotency_key = NULL, args = NULL WHERE id = ?1"),
+    /* id, replacement */
+    [SO_STMT_REPLACE] = SO_SQLITE("UPDATE main.solidobj_message SET replacement = ?2 WHERE id = ?1"),
     /* type, key, limit -> unfinished messages, counted up to about the limit */
     [SO_STMT_MAILBOX_COUNT] =
         SO_SQLITE("SELECT (SELECT count(*) FROM (SELECT 1 FROM main.solidobj_mail WHERE type = ?1 AND key = "
                   "?2 LIMIT ?3)) "
                   "+ (SELECT count(*) FROM main.solidobj_later WHERE type = ?1 AND key = ?2) "
-                  "+ (SELECT count(*) FROM main.solidobj_queue WHERE type = ?1 AND key = ?2) "
+                  "+ (SELECT count(*) FROM main.solidobj_queue WHERE type = ?1 AND key = ?2 AND head > 0) "
                   "+ coalesce((SELECT 1 + coalesce(json_array_length(more), 0) FROM main.solidobj_claim "
                   "WHERE type = ?1 AND key = ?2), 0) "
                   "+ (SELECT count(*) FROM main.solidobj_message "

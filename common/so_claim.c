@@ -324,7 +324,7 @@ static so_code so_settling_finish(so_session *s, so_settling *settling, so_turn 
     settling->message.nonce = nonce;
     settling->message.attempts = visit->actor.slot.attempts;
     so_code code = so_visit_finish(visit, &settling->message, turn, false);
-    if (code == SO_OK)
+    if (code == SO_OK && !turn->destroys)
         code = so_claim_advance(s, visit->type->id, visit->actor.key, &visit->actor.slot);
     return code == SO_OK ? so_visit_close(visit) : code;
 }
@@ -510,6 +510,7 @@ static so_code so_release_work(so_session *s, so_settling *settling, so_value *r
     if (!settling->member)
         return so_claim_lost(s);
     so_slot released = {.kind = SO_SLOT_QUEUED,
+                        .paused = slot->paused,
                         .head = slot->head,
                         .lane = SO_LANE_EXTERNAL,
                         .rank = slot->head,

@@ -30,8 +30,8 @@ static const so_option so_type_table[] = {
     SO_INT_OPTION("max_payload_bytes", so_type_options, max_payload_bytes, 2, 512 * SO_MEBIBYTE),
     SO_INT_OPTION("max_state_bytes", so_type_options, max_state_bytes, 2, 512 * SO_MEBIBYTE),
     SO_INT_OPTION("max_result_bytes", so_type_options, max_result_bytes, 4, 512 * SO_MEBIBYTE),
-    SO_LATER_OPTION("state_version"),
-    SO_LATER_OPTION("history"),
+    SO_INT_OPTION("state_version", so_type_options, state_version, 1, INT64_C(1000000000)),
+    {"history", SO_OPTION_TEXT, offsetof(so_type_options, history), 0, 0, SO_OPTION_UNTOLD},
     SO_LATER_OPTION("retention_ms"),
     SO_LATER_OPTION("expire_ms"),
     SO_LATER_OPTION("observables"),
@@ -61,8 +61,14 @@ so_code so_type_options_read(so_session *s, const so_value *value, so_type_optio
                                  .max_mailbox = 10000,
                                  .max_payload_bytes = SO_MEBIBYTE,
                                  .max_state_bytes = 5 * SO_MEBIBYTE,
-                                 .max_result_bytes = SO_MEBIBYTE};
-    return so_options_read(s->arena, value, "so_define_actor", so_type_table, options, &s->err);
+                                 .max_result_bytes = SO_MEBIBYTE,
+                                 .state_version = 1,
+                                 .history = SO_STR("results")};
+    so_code code = so_options_read(s->arena, value, "so_define_actor", so_type_table, options, &s->err);
+    if (code == SO_OK && !so_str_is(options->history, "results") && !so_str_is(options->history, "none"))
+        code = so_error_set(&s->err, SO_INVALID_ARGUMENT, "Say \"results\" or \"none\".",
+                            "history must be results or none");
+    return code;
 }
 
 so_code so_operation_options_read(so_session *s, const so_value *value, so_operation *operation)
@@ -95,15 +101,19 @@ so_code so_fn_install(so_session *s, const so_value *args, int count, so_value *
         code = so_work_begin(s);
     if (code != SO_OK)
         return code;
-    bool created = false;
-    code = s->port->methods->create_schema(s->port, &created);
-    if (code == SO_OK && created)
+    int64_t from = 0;
+    code = s->port->methods->migrate_schema(s->port, &from);
+    if (code == SO_OK && from == 0)
     {
         so_value origin[] = {SO_VALUE_INT(s->port->methods->random(s->port)), SO_VALUE_INT(so_now_ms(s))};
-        so_value version[] = {SO_VALUE_STR(SO_STR("schema_version")), SO_VALUE_INT(SO_SCHEMA_VERSION)};
         code = so_db_change(s, SO_STMT_ORIGIN, origin);
+    }
+    if (code == SO_OK && from < SO_SCHEMA_VERSION)
+    {
+        so_value version[] = {SO_VALUE_STR(SO_STR("schema_version")), SO_VALUE_INT(SO_SCHEMA_VERSION)};
+        code = so_db_change(s, SO_STMT_SETTING_SET, version);
         if (code == SO_OK)
-            code = so_db_change(s, SO_STMT_SETTING_SET, version);
+            code = so_stamp_change(s);
     }
     if (code == SO_OK)
     {

@@ -94,10 +94,13 @@ static so_code so_definitions_read(so_session *s)
     so_definitions fresh = {.stamp = s->newest.stamp};
     so_loading loading = {.definitions = &fresh};
     so_code code = so_db_each(s, SO_STMT_SETTINGS, NULL, so_load_setting, &loading);
-    if (code == SO_OK && fresh.schema_version > SO_SCHEMA_VERSION)
-        code = so_error_set(&s->err, SO_VERSION, "Load a newer solidobj library.",
-                            "the installed schema is version %lld, this library knows version %lld",
-                            (long long)fresh.schema_version, (long long)SO_SCHEMA_VERSION);
+    if (code == SO_OK && fresh.schema_version != SO_SCHEMA_VERSION)
+        code = so_error_set(&s->err, SO_VERSION,
+                            fresh.schema_version > SO_SCHEMA_VERSION
+                                ? "Load a newer solidobj library."
+                                : "Run SELECT so_install() once: it brings the tables up to date.",
+                            "the installed schema is version %lld, this library needs version %d",
+                            (long long)fresh.schema_version, SO_SCHEMA_VERSION);
     if (code == SO_OK)
         code = so_db_each(s, SO_STMT_TYPES, NULL, so_load_type, &loading);
     if (code == SO_OK)

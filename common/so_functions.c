@@ -19,6 +19,8 @@ const so_function so_functions[] = {
      "type,options,operations"},
 
     {"so_send", 3, 5, SO_FN_IN_TURN, so_fn_send, NULL},
+    {"so_send_batch", 1, 1, SO_FN_DIRECT | SO_FN_JSON, so_fn_send_batch, NULL},
+    {"so_find", 3, 3, SO_FN_DIRECT | SO_FN_IN_TURN, so_fn_find, NULL},
     {"so_call", 3, 5, SO_FN_DIRECT | SO_FN_JSON, so_fn_call, NULL},
     {"so_try", 3, 5, SO_FN_DIRECT | SO_FN_JSON, so_fn_try, NULL},
     {"so_query", 3, 4, SO_FN_DIRECT | SO_FN_JSON, so_fn_query, NULL},

@@ -47,21 +47,29 @@ void so_lane_ring(so_session *s, so_lane lane)
     }
 }
 
+/* The table that holds a slot: the queue also knows a paused actor without messages. */
+static so_slot_kind so_slot_table(const so_slot *slot)
+{
+    return slot->kind == SO_SLOT_NONE && slot->paused ? SO_SLOT_QUEUED : slot->kind;
+}
+
 so_code so_slot_store(so_session *s, int64_t type, so_str key, const so_slot *before, const so_slot *after)
 {
-    if (after->kind == SO_SLOT_QUEUED)
+    so_slot_kind from = so_slot_table(before);
+    so_slot_kind to = so_slot_table(after);
+    int64_t lane = after->lane + (after->paused ? SO_LANE_PAUSED : 0);
+    if (to == SO_SLOT_QUEUED && !after->paused)
         so_lane_ring(s, after->lane);
-    if (before->kind == SO_SLOT_CLAIMED && after->kind != SO_SLOT_CLAIMED)
+    if (from == SO_SLOT_CLAIMED && to != SO_SLOT_CLAIMED)
         s->port->methods->ring(s->port, SO_BELL_MESSAGE, before->head, true);
     so_value actor[] = {SO_VALUE_INT(type), SO_VALUE_STR(key)};
     so_code code = SO_OK;
-    if (before->kind != after->kind && before->kind != SO_SLOT_NONE)
-        code = so_db_change(s, before->kind == SO_SLOT_QUEUED ? SO_STMT_QUEUE_DELETE : SO_STMT_CLAIM_DELETE,
-                            actor);
-    if (code != SO_OK || after->kind == SO_SLOT_NONE)
+    if (from != to && from != SO_SLOT_NONE)
+        code = so_db_change(s, from == SO_SLOT_QUEUED ? SO_STMT_QUEUE_DELETE : SO_STMT_CLAIM_DELETE, actor);
+    if (code != SO_OK || to == SO_SLOT_NONE)
         return code;
     so_value error = after->error.p == NULL ? SO_VALUE_NULL : SO_VALUE_STR(after->error);
-    if (after->kind == SO_SLOT_QUEUED)
+    if (to == SO_SLOT_QUEUED)
     {
         so_str class = so_lane_class(s, after->lane, type, after->operation);
         if (class.p == NULL)
@@ -69,7 +77,7 @@ so_code so_slot_store(so_session *s, int64_t type, so_str key, const so_slot *be
         so_value params[] = {SO_VALUE_INT(type),
                              SO_VALUE_STR(key),
                              SO_VALUE_INT(after->head),
-                             SO_VALUE_INT(after->lane),
+                             SO_VALUE_INT(lane),
                              SO_VALUE_STR(class),
                              SO_VALUE_INT(after->rank),
                              SO_VALUE_INT(after->attempts),
@@ -80,7 +88,7 @@ so_code so_slot_store(so_session *s, int64_t type, so_str key, const so_slot *be
     so_value params[] = {SO_VALUE_INT(type),
                          SO_VALUE_STR(key),
                          SO_VALUE_INT(after->head),
-                         SO_VALUE_INT(after->lane),
+                         SO_VALUE_INT(lane),
                          SO_VALUE_INT(after->attempts),
                          SO_VALUE_INT(after->nonce),
                          SO_VALUE_INT(after->expires_ms),
@@ -110,7 +118,11 @@ so_code so_slot_queue(so_session *s, int64_t type, so_slot *slot, int64_t head, 
                       int64_t attempts)
 {
     const so_type *definition = so_type_by_id(s, type);
-    *slot = (so_slot){.kind = SO_SLOT_QUEUED, .head = head, .operation = operation, .attempts = attempts};
+    *slot = (so_slot){.kind = SO_SLOT_QUEUED,
+                      .paused = slot->paused,
+                      .head = head,
+                      .operation = operation,
+                      .attempts = attempts};
     slot->lane = so_lane_of(definition == NULL ? NULL : so_operation_by_name(definition, operation));
     return so_slot_rank(s, type, slot);
 }
@@ -125,7 +137,7 @@ so_code so_slot_next(so_session *s, int64_t type, so_str key, so_slot *slot)
         return code;
     if (!found)
     {
-        *slot = (so_slot){.kind = SO_SLOT_NONE};
+        *slot = (so_slot){.kind = SO_SLOT_NONE, .paused = slot->paused};
         return SO_OK;
     }
     so_value mail[] = {params[0], params[1], columns[0]};
@@ -179,6 +191,7 @@ so_code so_mailbox_join(so_session *s, const so_arrival *arrival)
         return so_mail_add(s, arrival->type, arrival->key, arrival->id);
     if (overtakes)
         code = so_mail_add(s, arrival->type, arrival->key, before.head);
+    after = (so_slot){.paused = before.paused};
     if (code == SO_OK)
         code = so_slot_queue(s, arrival->type, &after, arrival->id, arrival->operation, arrival->attempts);
     return code == SO_OK ? so_slot_store(s, arrival->type, arrival->key, &before, &after) : code;

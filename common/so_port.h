@@ -56,12 +56,22 @@ typedef struct so_message
     int64_t incarnation; /* 0: of none */
     int64_t turn;
     int64_t revision;
-    int64_t previous; /* the finished message before this one of the same incarnation, 0: none */
-    int64_t nonce;    /* of the claim that finished it, 0: none */
-    so_str args;      /* compact JSON */
-    so_str result;    /* compact JSON; p NULL: none */
-    so_str error;     /* dead: a text; rejected: JSON {code, message, details}; p NULL: none */
+    int64_t previous;       /* the finished message before this one of the same incarnation, 0: none */
+    int64_t nonce;          /* of the claim that finished it, 0: none */
+    so_str args;            /* compact JSON */
+    so_str result;          /* compact JSON; p NULL: none */
+    so_str error;           /* dead: a text; rejected: JSON {code, message, details}; p NULL: none */
+    so_str idempotency_key; /* p NULL: none */
+    int64_t replacement;    /* the message that so_retry() sent for it, 0: none */
+    int64_t only_to;        /* SO_TO_ANYBODY, SO_TO_LIVING or an incarnation: whom it is sent to */
+    bool leaves_nothing;    /* finishing it removes its row */
 } so_message;
+
+enum
+{
+    SO_TO_ANYBODY = -1,
+    SO_TO_LIVING = 0
+};
 
 /* What a worker looks for. The numbers are stored. */
 typedef enum so_lane
@@ -69,7 +79,8 @@ typedef enum so_lane
     SO_LANE_RUN = 1,      /* a handler in the database can run it */
     SO_LANE_EXTERNAL = 2, /* an external worker can claim it */
     SO_LANE_TIMED = 3,    /* it waits until `rank`, in milliseconds since 1970 */
-    SO_LANE_STUCK = 4     /* its operation is missing */
+    SO_LANE_STUCK = 4,    /* its operation is missing */
+    SO_LANE_PAUSED = 10   /* added to a stored lane while the actor is paused */
 } so_lane;
 
 typedef enum so_slot_kind
@@ -83,6 +94,7 @@ typedef enum so_slot_kind
 typedef struct so_slot
 {
     so_slot_kind kind;
+    bool paused; /* nothing of this actor may start */
     int64_t head;
     so_lane lane;
     int64_t rank;     /* QUEUED */
@@ -109,6 +121,7 @@ typedef struct so_actor
     int64_t updated_ms;
     int64_t members; /* how many members have rows of their own */
     int64_t bytes;   /* of the whole state as compact JSON */
+    int64_t version; /* the state_version that the state was written for */
     so_str state;    /* the members that are stored in the actor's own row, a compact JSON object */
     so_slot slot;
 } so_actor;
@@ -136,6 +149,11 @@ typedef enum so_bell
     SO_BELL_EXTERNAL, /* work for external workers */
     SO_BELL_MESSAGE   /* the end of a message, or of its claim; several messages may share a bell */
 } so_bell;
+
+enum
+{
+    SO_BELLS = 256 /* of SO_BELL_MESSAGE: consecutive messages have different ones */
+};
 
 typedef struct so_waiting
 {
@@ -218,16 +236,17 @@ typedef struct so_port_methods
     /*
      * Stores an unfinished message as one statement that is right in every scope, and gives its id. *stored
      * is false, and nothing was written, if the newest row's stamp is not `stamp`, if the inbox holds
-     * `max_inbox` messages, or if the mailbox may hold `max_mailbox` messages already (judged cheaply, never
-     * too low).
+     * `max_inbox` messages, if the mailbox may hold `max_mailbox` messages already (judged cheaply, never
+     * too low), if the idempotency key is taken, or if message->only_to is not there.
      */
     so_code (*append)(so_port *port, const so_message *message, int64_t stamp, int64_t max_inbox,
                       int64_t max_mailbox, int64_t *id, bool *stored);
 
     /* Within a piece of work: stores a finished message that was never in the mailbox (newest->id + 1), or
-     * finishes a stored one. */
+     * finishes a stored one; or removes a message's row. Its id never comes back. */
     so_code (*record)(so_port *port, const so_message *message, so_newest *newest);
-    so_code (*settle)(so_port *port, const so_message *message);
+    so_code (*settle)(so_port *port, const so_message *message, const so_newest *newest);
+    so_code (*forget)(so_port *port, int64_t id, const so_newest *newest);
 
     /* Inserts (`create`) or updates the actor's row. */
     so_code (*write_actor)(so_port *port, const so_actor *actor, bool create);
@@ -252,9 +271,9 @@ typedef struct so_port_methods
                     void *context);
     so_code (*change)(so_port *port, so_statement statement, const so_value *params, int64_t *changed);
 
-    /* Creates the tables if they are not there; idempotent, safe under concurrent callers. In a piece of
-     * work. */
-    so_code (*create_schema)(so_port *port, bool *created);
+    /* Creates the tables or brings older ones up to SO_SCHEMA_VERSION; *from: the version that was there, 0:
+     * none. What is there at that version or a newer one stays. In a piece of work. */
+    so_code (*migrate_schema)(so_port *port, int64_t *from);
 } so_port_methods;
 
 /* A port's own structure begins with this. */

@@ -115,6 +115,12 @@ static so_code so_standing_read(so_session *s, const so_message *message, so_sta
     }
     else if (slot->kind != SO_SLOT_NONE && slot->head != message->id)
         snprintf(reason, size, "message %lld of the same actor comes first", (long long)slot->head);
+    else if (slot->paused)
+    {
+        standing->attempts = slot->attempts;
+        standing->error = slot->error;
+        snprintf(reason, size, "its actor is paused");
+    }
     else
     {
         standing->attempts = slot->kind == SO_SLOT_NONE ? message->attempts : slot->attempts;
@@ -240,6 +246,7 @@ static so_code so_status_work(so_session *s, int64_t id, so_value *result)
     so_status_number(&buffer, ",\"turn\":", message.turn, message.turn != 0);
     so_status_number(&buffer, ",\"revision\":", message.revision, message.status == SO_MESSAGE_COMPLETED);
     so_status_number(&buffer, ",\"incarnation\":", message.incarnation, message.incarnation != 0);
+    so_status_number(&buffer, ",\"replacement\":", message.replacement, message.replacement != 0);
     so_buffer_add_char(&buffer, '}');
     *result = SO_VALUE_JSON(so_buffer_str(&buffer));
     return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
@@ -338,7 +345,8 @@ static so_code so_due_inbox(so_session *s, so_due_walk *walk, int64_t now_ms)
                 continue;
             if (row->due_ms <= now_ms)
                 code = s->port->methods->look(s->port, row->type, row->key, &actor, &newest);
-            if (code == SO_OK && (row->due_ms > now_ms || actor.slot.kind == SO_SLOT_NONE) &&
+            if (code == SO_OK &&
+                (row->due_ms > now_ms || (actor.slot.kind == SO_SLOT_NONE && !actor.slot.paused)) &&
                 row->due_ms < walk->due_ms)
                 walk->due_ms = row->due_ms;
         }

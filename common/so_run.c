@@ -138,6 +138,8 @@ static so_code so_run_head(so_runner *runner, so_visit *visit, bool *ended)
         code = so_visit_fail(visit, &message, operation, error, true, -1, &dead);
         *ended = true;
     }
+    else if (turn.destroys)
+        *ended = true;
     else
     {
         *ended = slot->more.p == NULL;
@@ -509,7 +511,7 @@ static so_code so_run_actor_work(so_runner *runner, int64_t type_id, so_str key)
         if (code == SO_OK)
             code = so_visit_close(&visit);
     }
-    if (code == SO_OK && slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_RUN)
+    if (code == SO_OK && slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_RUN && !slot->paused)
     {
         slot->kind = SO_SLOT_CLAIMED;
         slot->attempts++;
@@ -566,6 +568,8 @@ static so_code so_actor_due(so_session *s, const so_message *message, int64_t *d
     if (code != SO_OK)
         return code;
     *due_ms = INT64_MAX;
+    if (slot->paused && slot->kind != SO_SLOT_CLAIMED)
+        return SO_OK;
     if (slot->kind == SO_SLOT_NONE && so_lane_of(operation) == SO_LANE_RUN)
         *due_ms = message->due_ms;
     else if (slot->kind == SO_SLOT_CLAIMED)
@@ -577,16 +581,45 @@ static so_code so_actor_due(so_session *s, const so_message *message, int64_t *d
     return SO_OK;
 }
 
+/* What a waiter saw of its message. */
+typedef struct so_seen
+{
+    bool there; /* it was in the mailbox */
+    bool stays; /* its end leaves a row */
+} so_seen;
+
+/* A message that was there and is not any more. */
+static so_code so_wait_vanished(so_session *s, int64_t id, const so_seen *seen)
+{
+    if (!seen->there)
+        return s->err.code;
+    if (seen->stays)
+        return so_error_set(&s->err, SO_DESTROYED, NULL, "message %lld was destroyed with its actor",
+                            (long long)id);
+    return so_error_set(&s->err, SO_UNKNOWN_MESSAGE,
+                        "Send it with keep_result, or with so_ask, or give its type the history results.",
+                        "message %lld is over, and its type keeps no history", (long long)id);
+}
+
+static so_code so_wait_read(so_session *s, int64_t id, so_seen *seen, bool *finished, so_message *message,
+                            so_value *result)
+{
+    so_code code = so_result_read(s, id, finished, message, result);
+    if (code == SO_OK)
+        *seen = (so_seen){.there = true, .stays = so_message_stays(so_type_by_id(s, message->type), message)};
+    return code == SO_UNKNOWN_MESSAGE ? so_wait_vanished(s, id, seen) : code;
+}
+
 /* One look at a message: finished, or (`runs`) a turn of its actor is run here if one is due; *due_in_ms: in
  * how long to look again, 0 at once, INT64_MAX nobody knows. */
-static so_code so_wait_look(so_session *s, int64_t id, bool runs, bool *finished, int64_t *due_in_ms,
-                            so_value *result)
+static so_code so_wait_look(so_session *s, int64_t id, bool runs, so_seen *seen, bool *finished,
+                            int64_t *due_in_ms, so_value *result)
 {
     so_message message;
     int64_t due_ms = INT64_MAX;
     s->arena = &s->turn_arena;
     so_arena_reset(s->arena);
-    so_code code = so_result_read(s, id, finished, &message, result);
+    so_code code = so_wait_read(s, id, seen, finished, &message, result);
     if (code == SO_OK && !*finished && runs)
         code = so_actor_due(s, &message, &due_ms);
     int64_t now_ms = so_now_ms(s);
@@ -599,11 +632,11 @@ static so_code so_wait_look(so_session *s, int64_t id, bool runs, bool *finished
     code = key.p == NULL ? so_error_nomem(&s->err) : so_run_actor(s, message.type, key);
     s->arena = &s->turn_arena;
     so_arena_reset(s->arena);
-    return code == SO_OK ? so_result_read(s, id, finished, &message, result) : code;
+    return code == SO_OK ? so_wait_read(s, id, seen, finished, &message, result) : code;
 }
 
 /* Waits for a message's end, and runs its actor's turns meanwhile if no worker does. */
-static so_code so_wait_loop(so_session *s, int64_t id, int64_t timeout_ms, so_value *result)
+static so_code so_wait_loop(so_session *s, int64_t id, int64_t timeout_ms, so_seen seen, so_value *result)
 {
     const so_port_methods *port = s->port->methods;
     int64_t deadline = port->ticks_ms(s->port) + timeout_ms;
@@ -620,7 +653,7 @@ static so_code so_wait_loop(so_session *s, int64_t id, int64_t timeout_ms, so_va
         /* What was just sent on this connection exists, and a worker that finished it has rung: no need to
          * read. */
         if (!left_to_worker || id != s->sent || port->rung(s->port, id))
-            code = so_wait_look(s, id, !left_to_worker, &finished, &due_in_ms, result);
+            code = so_wait_look(s, id, !left_to_worker, &seen, &finished, &due_in_ms, result);
         int64_t left = deadline - port->ticks_ms(s->port);
         if (code == SO_OK && !finished && left <= 0)
             code = so_timeout_error(s, id);
@@ -646,7 +679,7 @@ so_code so_fn_wait(so_session *s, const so_value *args, int count, so_value *res
         code = so_integer_argument(s, &args[1], "timeout_ms", 0, 86400000, &timeout_ms);
     if (code == SO_OK)
         code = so_scope_free(s, "so_wait");
-    return code == SO_OK ? so_wait_loop(s, id, timeout_ms, result) : code;
+    return code == SO_OK ? so_wait_loop(s, id, timeout_ms, (so_seen){0}, result) : code;
 }
 
 so_code so_fn_ask(so_session *s, const so_value *args, int count, so_value *result)
@@ -660,8 +693,12 @@ so_code so_fn_ask(so_session *s, const so_value *args, int count, so_value *resu
         code = so_message_prepare(s, "so_ask", args, true, &message, &operation, &options);
     message.keep = true;
     if (code == SO_OK)
-        code = so_message_store(s, &message);
-    return code == SO_OK ? so_wait_loop(s, message.id, options.timeout_ms, result) : code;
+        code = so_message_store(s, &message, false);
+    if (code == SO_OK && message.id == 0)
+        return so_error_set(&s->err, SO_DESTROYED, "Leave the option if_exists out to start a new one.",
+                            "there is no such actor");
+    const so_seen seen = {.there = true, .stays = true};
+    return code == SO_OK ? so_wait_loop(s, message.id, options.timeout_ms, seen, result) : code;
 }
 
 /* An argument that is a JSON array of type names, or NULL. */

@@ -7,6 +7,7 @@
 #include "so_mailbox.h"
 #include "so_names.h"
 #include "so_options.h"
+#include "so_visit.h"
 #include "so_when.h"
 
 enum
@@ -21,10 +22,11 @@ enum
         {"max_attempts", SO_OPTION_INT,   offsetof(so_send_options, max_attempts), 1,                        \
          1000000,        SO_OPTION_UNTOLD},                                                                  \
         {"keep_result", SO_OPTION_BOOL, offsetof(so_send_options, keep_result), 0, 0, SO_OPTION_UNTOLD},     \
-        {"idempotency_key", SO_OPTION_LATER, 0, 0, 0, SO_OPTION_UNTOLD},                                     \
-        {"if_exists", SO_OPTION_LATER, 0, 0, 0, SO_OPTION_UNTOLD},                                           \
+        {"idempotency_key", SO_OPTION_TEXT, offsetof(so_send_options, idempotency_key), 0, 0,                \
+         SO_OPTION_UNTOLD},                                                                                  \
+        {"if_exists", SO_OPTION_BOOL, offsetof(so_send_options, if_exists), 0, 0, SO_OPTION_UNTOLD},         \
     {                                                                                                        \
-        "incarnation", SO_OPTION_LATER, 0, 0, 0, SO_OPTION_UNTOLD                                            \
+        "incarnation", SO_OPTION_INT, offsetof(so_send_options, incarnation), 1, INT64_MAX, SO_OPTION_UNTOLD \
     }
 
 static const so_option so_send_table[] = {SO_SEND_OPTIONS, {.name = NULL}};
@@ -38,7 +40,7 @@ so_code so_request_prepare(so_session *s, const so_value *args, so_message *mess
 {
     so_str type_name;
     const so_type *type = NULL;
-    *message = (so_message){.status = SO_MESSAGE_UNFINISHED};
+    *message = (so_message){.status = SO_MESSAGE_UNFINISHED, .only_to = SO_TO_ANYBODY};
     so_code code = so_definitions_ensure(s);
     if (code == SO_OK)
         code = so_name_check(&args[0], "type", &type_name, &s->err);
@@ -62,6 +64,13 @@ so_code so_request_prepare(so_session *s, const so_value *args, so_message *mess
                             "args must be a JSON object");
     return so_json_check(s->arena, args[3].s, SO_JSON_OBJECT, "args", (size_t)type->options.max_payload_bytes,
                          &message->args, &s->err);
+}
+
+so_code so_idempotency_key_set(so_session *s, so_message *message, so_str key)
+{
+    so_value value = SO_VALUE_STR(key);
+    return key.p == NULL ? SO_OK
+                         : so_key_check(&value, "idempotency_key", &message->idempotency_key, &s->err);
 }
 
 so_code so_message_prepare(so_session *s, const char *call, const so_value *args, bool with_timeout,
@@ -90,6 +99,13 @@ so_code so_message_prepare(so_session *s, const char *call, const so_value *args
     message->created_ms = so_now_ms(s);
     message->max_attempts = options->max_attempts;
     message->keep = options->keep_result;
+    if (options->incarnation != 0)
+        message->only_to = options->incarnation;
+    else if (options->if_exists)
+        message->only_to = SO_TO_LIVING;
+    code = so_idempotency_key_set(s, message, options->idempotency_key);
+    if (code != SO_OK)
+        return code;
     if (options->at_given)
         code = so_when_parse(&options->at, message->created_ms, "at", &message->due_ms, &s->err);
     else if (options->delay_ms > SO_WHEN_MAX_MS - message->created_ms)
@@ -128,9 +144,48 @@ void so_message_ring(so_session *s, const so_message *message)
     so_lane_ring(s, message->due_ms > 0 ? SO_LANE_TIMED : so_lane_of(operation));
 }
 
-/* Why a message was not stored; SO_OK: try again with the limits that are left in place. */
+so_code so_twin_check(so_session *s, const so_message *message, so_str operation, so_str args)
+{
+    if (so_str_equal(operation, message->operation) && so_json_equal(args, message->args))
+        return SO_OK;
+    return so_error_set(&s->err, SO_IDEMPOTENCY_CONFLICT,
+                        "Use a new key for a new message; the same key repeats the same operation and args.",
+                        "the idempotency key '%.*s' belongs to another message of this actor (%.*s)",
+                        (int)message->idempotency_key.n, message->idempotency_key.p, (int)operation.n,
+                        operation.p);
+}
+
+so_code so_twin_find(so_session *s, const so_message *message, so_message *twin, bool *found)
+{
+    so_value params[] = {SO_VALUE_INT(message->type), SO_VALUE_STR(message->key),
+                         SO_VALUE_STR(message->idempotency_key)};
+    so_value id;
+    *found = false;
+    if (message->idempotency_key.p == NULL)
+        return SO_OK;
+    so_code code = so_db_row(s, SO_STMT_KEY_FIND, params, &id, found);
+    if (code == SO_OK && *found)
+        code = so_message_read(s, id.i, twin, found);
+    return code == SO_OK && *found ? so_twin_check(s, message, twin->operation, twin->args) : code;
+}
+
+so_code so_addressee_check(so_session *s, const so_message *message, bool *there)
+{
+    so_actor actor;
+    so_newest newest;
+    *there = true;
+    if (message->only_to == SO_TO_ANYBODY)
+        return SO_OK;
+    so_code code = s->port->methods->look(s->port, message->type, message->key, &actor, &newest);
+    *there = code == SO_OK && actor.exists &&
+             (message->only_to == SO_TO_LIVING || message->only_to == actor.incarnation);
+    return code;
+}
+
+/* Why a message was not stored; SO_OK: try again with the limits that are left in place, unless *done:
+ * nothing is to be stored, and message->id says so (0) or is that of the message that has its key. */
 static so_code so_message_refused(so_session *s, so_message *message, so_str type_name, int64_t *max_inbox,
-                                  int64_t *max_mailbox)
+                                  int64_t *max_mailbox, bool *done)
 {
     int64_t stamp = s->definitions.stamp;
     const so_type *type;
@@ -146,6 +201,24 @@ static so_code so_message_refused(so_session *s, so_message *message, so_str typ
         *max_mailbox = type->options.max_mailbox;
         return so_operation_find(s, type, message->operation, &operation);
     }
+    so_message twin;
+    code = so_twin_find(s, message, &twin, done);
+    if (code == SO_OK && *done)
+        message->id = twin.id;
+    bool there = true;
+    if (code == SO_OK && !*done)
+        code = so_addressee_check(s, message, &there);
+    if (code == SO_OK && !there)
+    {
+        *done = true;
+        message->id = 0;
+        if (message->only_to != SO_TO_LIVING)
+            code = so_error_set(&s->err, SO_DESTROYED,
+                                "Leave the option incarnation out to reach whoever lives now.",
+                                "incarnation %lld of this actor is gone", (long long)message->only_to);
+    }
+    if (code != SO_OK || *done)
+        return code;
     if (s->newest.id - s->newest.inbox < *max_inbox)
     {
         *max_mailbox = INT64_MAX;
@@ -160,13 +233,13 @@ static so_code so_message_refused(so_session *s, so_message *message, so_str typ
     return so_work_end(s, code);
 }
 
-so_code so_message_store(so_session *s, so_message *message)
+so_code so_message_store(so_session *s, so_message *message, bool within)
 {
     const so_type *type = so_type_by_id(s, message->type);
     so_str type_name = so_arena_copy_str(s->arena, type->name);
     int64_t max_mailbox = type->options.max_mailbox;
     int64_t max_inbox =
-        s->port->methods->scope(s->port) == SO_SCOPE_STATEMENT ? INT64_MAX : SO_INBOX_MESSAGES;
+        within || s->port->methods->scope(s->port) == SO_SCOPE_STATEMENT ? INT64_MAX : SO_INBOX_MESSAGES;
     if (type_name.p == NULL)
         return so_error_nomem(&s->err);
     for (int tries = 0; tries < SO_STORE_TRIES; tries++)
@@ -181,8 +254,9 @@ so_code so_message_store(so_session *s, so_message *message)
         }
         if (code != SO_OK || stored)
             return code;
-        code = so_message_refused(s, message, type_name, &max_inbox, &max_mailbox);
-        if (code != SO_OK)
+        bool done = false;
+        code = so_message_refused(s, message, type_name, &max_inbox, &max_mailbox, &done);
+        if (code != SO_OK || done)
             return code;
     }
     return so_error_set(&s->err, SO_BLOCKED, "Try again.", "the definitions keep changing");
@@ -196,10 +270,44 @@ so_code so_fn_send(so_session *s, const so_value *args, int count, so_value *res
     so_message message;
     so_code code = so_message_prepare(s, "so_send", args, false, &message, NULL, NULL);
     if (code == SO_OK)
-        code = so_message_store(s, &message);
-    if (code == SO_OK)
+        code = so_message_store(s, &message, false);
+    if (code == SO_OK && message.id != 0)
         *result = SO_VALUE_INT(message.id);
     return code;
+}
+
+/* Makes the five values of an element of `tell` or of a batch. */
+static so_code so_element_values(so_session *s, const char *what, so_str element, so_value values[5])
+{
+    static const char *const names[] = {"type", "key", "operation", "args", "options"};
+    so_json_iter iter;
+    so_str name;
+    so_str value;
+    for (int i = 0; i < 5; i++)
+        values[i] = SO_VALUE_NULL;
+    if (so_json_first(element) != '{')
+        return so_error_set(&s->err, SO_INVALID_JSON, "An element is {type, key, operation, args, options}.",
+                            "an element of %s is not an object", what);
+    so_json_iter_init(&iter, s->arena, element);
+    while (so_json_iter_next(&iter, &name, &value))
+    {
+        size_t i = 0;
+        while (i < 5 && !so_str_is(name, names[i]))
+            i++;
+        if (i == 5)
+            return so_error_set(&s->err, SO_INVALID_ARGUMENT,
+                                "An element is {type, key, operation, args, options}.",
+                                "an element of %s has the unknown member %.*s", what, (int)name.n, name.p);
+        if (i < 3)
+        {
+            so_code code = so_json_to_value(s->arena, value, &values[i], &s->err);
+            if (code != SO_OK)
+                return code;
+        }
+        else if (so_json_first(value) != 'n')
+            values[i] = SO_VALUE_JSON(value);
+    }
+    return iter.failed ? so_error_nomem(&s->err) : SO_OK;
 }
 
 so_code so_tell_values(so_turn *turn, const char *call, const so_value *args)
@@ -224,46 +332,24 @@ so_code so_tell_values(so_turn *turn, const char *call, const so_value *args)
         turn->tells = tells;
         turn->tell_capacity = capacity;
     }
-    message.key = so_arena_copy_str(s->arena, message.key);
-    message.operation = so_arena_copy_str(s->arena, message.operation);
-    message.args = so_arena_copy_str(s->arena, message.args);
-    if (message.key.p == NULL || message.operation.p == NULL || message.args.p == NULL)
-        return so_error_nomem(&s->err);
+    so_str *texts[] = {&message.key, &message.operation, &message.args, &message.idempotency_key};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    {
+        if (texts[i]->p == NULL)
+            continue;
+        *texts[i] = so_arena_copy_str(s->arena, *texts[i]);
+        if (texts[i]->p == NULL)
+            return so_error_nomem(&s->err);
+    }
     turn->tells[turn->tell_count++] = message;
     return SO_OK;
 }
 
 so_code so_tell_element(so_turn *turn, so_str element)
 {
-    static const char *const names[] = {"type", "key", "operation", "args", "options"};
-    so_session *s = turn->session;
-    so_value values[5] = {{.type = SO_NULL}};
-    so_json_iter iter;
-    so_str name;
-    so_str value;
-    if (so_json_first(element) != '{')
-        return so_error_set(&s->err, SO_INVALID_JSON, "An element is {type, key, operation, args, options}.",
-                            "an element of tell is not an object");
-    so_json_iter_init(&iter, s->arena, element);
-    while (so_json_iter_next(&iter, &name, &value))
-    {
-        size_t i = 0;
-        while (i < 5 && !so_str_is(name, names[i]))
-            i++;
-        if (i == 5)
-            return so_error_set(&s->err, SO_INVALID_ARGUMENT,
-                                "An element is {type, key, operation, args, options}.",
-                                "an element of tell has the unknown member %.*s", (int)name.n, name.p);
-        if (i < 3)
-        {
-            so_code code = so_json_to_value(s->arena, value, &values[i], &s->err);
-            if (code != SO_OK)
-                return code;
-        }
-        else if (so_json_first(value) != 'n')
-            values[i] = SO_VALUE_JSON(value);
-    }
-    return iter.failed ? so_error_nomem(&s->err) : so_tell_values(turn, "tell", values);
+    so_value values[5];
+    so_code code = so_element_values(turn->session, "tell", element, values);
+    return code == SO_OK ? so_tell_values(turn, "tell", values) : code;
 }
 
 so_code so_fn_tell(so_session *s, const so_value *args, int count, so_value *result)
@@ -271,4 +357,82 @@ so_code so_fn_tell(so_session *s, const so_value *args, int count, so_value *res
     (void)count;
     *result = SO_VALUE_NULL;
     return so_tell_values(s->turn, "so_tell", args);
+}
+
+static so_code so_batch_send(so_session *s, so_str messages, so_buffer *ids)
+{
+    so_json_iter iter;
+    so_str element;
+    so_json_iter_init(&iter, s->arena, messages);
+    while (so_json_iter_next(&iter, NULL, &element))
+    {
+        so_value values[5];
+        so_message message;
+        so_code code = so_element_values(s, "messages", element, values);
+        if (code == SO_OK)
+            code = so_message_prepare(s, "so_send_batch", values, false, &message, NULL, NULL);
+        if (code == SO_OK)
+            code = so_message_store(s, &message, true);
+        if (code != SO_OK)
+            return code;
+        if (ids->n > 1)
+            so_buffer_add_char(ids, ',');
+        if (message.id == 0)
+            so_buffer_add_text(ids, "null");
+        else
+            so_buffer_add_int(ids, message.id);
+    }
+    return iter.failed ? so_error_nomem(&s->err) : SO_OK;
+}
+
+so_code so_fn_send_batch(so_session *s, const so_value *args, int count, so_value *result)
+{
+    (void)count;
+    so_str messages;
+    so_buffer ids;
+    so_buffer_init(&ids, s->arena);
+    so_buffer_add_char(&ids, '[');
+    if (args[0].type != SO_TEXT)
+        return so_error_set(&s->err, SO_INVALID_JSON,
+                            "Pass an array of {type, key, operation, args, options} as text.",
+                            "messages must be a JSON array");
+    so_code code = so_json_check(s->arena, args[0].s, SO_JSON_ARRAY, "messages", 0, &messages, &s->err);
+    if (code == SO_OK)
+        code = so_work_begin(s);
+    if (code != SO_OK)
+        return code;
+    code = so_definitions_refresh(s);
+    if (code == SO_OK)
+        code = so_batch_send(s, messages, &ids);
+    code = so_work_end(s, code);
+    so_buffer_add_char(&ids, ']');
+    *result = SO_VALUE_JSON(so_buffer_str(&ids));
+    return code == SO_OK && result->s.p == NULL ? so_error_nomem(&s->err) : code;
+}
+
+so_code so_fn_find(so_session *s, const so_value *args, int count, so_value *result)
+{
+    (void)count;
+    so_str type_name;
+    so_message message = {0};
+    const so_type *type = NULL;
+    bool found = false;
+    so_code code = s->turn == NULL ? so_definitions_ensure(s) : SO_OK;
+    if (code == SO_OK)
+        code = so_name_check(&args[0], "type", &type_name, &s->err);
+    if (code == SO_OK)
+        code = so_key_check(&args[1], "key", &message.key, &s->err);
+    if (code == SO_OK)
+        code = so_key_check(&args[2], "idempotency_key", &message.idempotency_key, &s->err);
+    if (code == SO_OK)
+        code = so_type_find(s, type_name, &type);
+    if (code != SO_OK)
+        return code;
+    so_value params[] = {SO_VALUE_INT(type->id), SO_VALUE_STR(message.key),
+                         SO_VALUE_STR(message.idempotency_key)};
+    so_value id;
+    code = so_db_row(s, SO_STMT_KEY_FIND, params, &id, &found);
+    if (code == SO_OK && found)
+        *result = SO_VALUE_INT(id.i);
+    return code;
 }

@@ -14,6 +14,9 @@ typedef struct so_send_options
     bool at_given;
     int64_t max_attempts;
     bool keep_result;
+    so_str idempotency_key;
+    bool if_exists;
+    int64_t incarnation;
     int64_t timeout_ms;
 } so_send_options;
 
@@ -28,8 +31,22 @@ so_code so_message_prepare(so_session *s, const char *call, const so_value *args
 so_code so_request_prepare(so_session *s, const so_value *args, so_message *message,
                            so_operation **operation);
 
-/* Stores a prepared message in any scope, against fresh definitions. SO_MAILBOX_FULL. */
-so_code so_message_store(so_session *s, so_message *message);
+/* Gives a message its idempotency key, unless `key` is {NULL, 0}. SO_INVALID_NAME. */
+so_code so_idempotency_key_set(so_session *s, so_message *message, so_str key);
+
+/*
+ * Stores a prepared message in any scope, against fresh definitions; `within` a piece of work or not.
+ * message->id is the new message's, that of the message that has its key already, or 0 if it was sent only to
+ * a living actor and there is none. SO_MAILBOX_FULL, SO_IDEMPOTENCY_CONFLICT, SO_DESTROYED.
+ */
+so_code so_message_store(so_session *s, so_message *message, bool within);
+
+/* The message that has this one's idempotency key. SO_IDEMPOTENCY_CONFLICT if it asks for something else. */
+so_code so_twin_find(so_session *s, const so_message *message, so_message *twin, bool *found);
+so_code so_twin_check(so_session *s, const so_message *message, so_str operation, so_str args);
+
+/* Whether message->only_to is there. */
+so_code so_addressee_check(so_session *s, const so_message *message, bool *there);
 
 /* Tells workers of a message that was stored. */
 void so_message_ring(so_session *s, const so_message *message);
@@ -43,6 +60,8 @@ so_code so_tell_element(so_turn *turn, so_str element);
 so_code so_tell_values(so_turn *turn, const char *call, const so_value *args);
 
 so_code so_fn_send(so_session *s, const so_value *args, int count, so_value *result);
+so_code so_fn_send_batch(so_session *s, const so_value *args, int count, so_value *result);
+so_code so_fn_find(so_session *s, const so_value *args, int count, so_value *result);
 so_code so_fn_tell(so_session *s, const so_value *args, int count, so_value *result);
 
 #endif

@@ -18,6 +18,8 @@ typedef struct so_type_options
     int64_t max_payload_bytes;
     int64_t max_state_bytes;
     int64_t max_result_bytes;
+    int64_t state_version;
+    so_str history; /* "results" or "none" */
 } so_type_options;
 
 typedef struct so_type so_type;
@@ -76,7 +78,7 @@ struct so_session
 
 /* The product's version, and that of the schema it needs. */
 #define SO_VERSION_TEXT "0.1.0"
-#define SO_SCHEMA_VERSION INT64_C(1)
+#define SO_SCHEMA_VERSION 2
 
 /* `port` and `allocator` must outlive the session. */
 void so_session_init(so_session *session, so_port *port, so_allocator allocator);

@@ -190,7 +190,7 @@ static so_code so_take_arrival(so_session *s, const so_take *take, const so_arri
     so_code code = s->port->methods->look(s->port, row->type, row->key, &actor, &newest);
     if (code != SO_OK)
         return code;
-    if (!allowed || actor.slot.kind != SO_SLOT_NONE || (int64_t)*count >= take->actors)
+    if (!allowed || actor.slot.kind != SO_SLOT_NONE || actor.slot.paused || (int64_t)*count >= take->actors)
         return so_mailbox_join(s, row);
     if (alone && *count > 0)
     {

@@ -32,6 +32,7 @@ static so_code so_column_patch(so_turn *turn, so_str json);
 static so_code so_column_result(so_turn *turn, so_str json);
 static so_code so_column_tell(so_turn *turn, so_str json);
 static so_code so_column_reject(so_turn *turn, so_str json);
+static so_code so_column_destroy(so_turn *turn, so_str json);
 
 /* `document`: the SQL value is a JSON document; else it is a plain value. `take` NULL: not in this version.
  */
@@ -51,7 +52,7 @@ static const struct so_column
     {"emit", true, SO_JSON_ARRAY, NULL},
     {"schedule", true, SO_JSON_ARRAY, NULL},
     {"unschedule", true, SO_JSON_ARRAY, NULL},
-    {"destroy", false, SO_JSON_ANY, NULL},
+    {"destroy", false, SO_JSON_ANY, so_column_destroy},
 };
 
 enum
@@ -190,6 +191,16 @@ static so_code so_column_reject(so_turn *turn, so_str json)
     return so_turn_reject(turn, members[0], members[1], members[2]);
 }
 
+/* true and false; 1 and 0, because SQL has no other truth; null is false. */
+static so_code so_column_destroy(so_turn *turn, so_str json)
+{
+    turn->destroys = so_str_is(json, "true") || so_str_is(json, "1");
+    if (turn->destroys || so_str_is(json, "false") || so_str_is(json, "0") || so_str_is(json, "null"))
+        return SO_OK;
+    return so_error_set(&turn->session->err, SO_INVALID_ARGUMENT, "Say true or false, in SQL 1 or 0.",
+                        "destroy must be true or false");
+}
+
 so_code so_turn_reject(so_turn *turn, so_str code, so_str message, so_str details)
 {
     so_session *s = turn->session;
@@ -232,7 +243,7 @@ static so_code so_column_take(so_turn *turn, int index, so_str json)
     if (column->take == NULL)
         return so_error_set(
             &s->err, SO_INVALID_ARGUMENT,
-            "Leave it out: this version has state, patch, result, result_json, tell and reject.",
+            "Leave it out: this version has state, patch, result, result_json, tell, reject and destroy.",
             "the outcome's member %s is not supported by this version", column->name);
     if (turn->columns_seen & 1u << index)
         return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Give each column once.",
@@ -274,7 +285,7 @@ so_code so_turn_outcome(so_turn *turn, so_str outcome)
             index++;
         if (index == SO_COLUMN_COUNT || index == SO_COLUMN_RESULT_JSON)
             return so_error_set(&s->err, SO_INVALID_ARGUMENT,
-                                "An outcome has state, patch, result, tell and reject.",
+                                "An outcome has state, patch, result, tell, reject and destroy.",
                                 "the outcome has the unknown member %.*s", (int)name.n, name.p);
         if (so_json_first(value) == 'n' && index != SO_COLUMN_RESULT)
             continue;
@@ -299,7 +310,8 @@ so_code so_turn_conclude(so_turn *turn)
     if (turn->new_state.p != NULL && turn->patch.p != NULL)
         return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Give the whole state or a patch of it.",
                             "both state and patch were given");
-    if (turn->query && (turn->new_state.p != NULL || turn->patch.p != NULL || turn->tell_count > 0))
+    if (turn->query &&
+        (turn->new_state.p != NULL || turn->patch.p != NULL || turn->tell_count > 0 || turn->destroys))
         return so_error_set(
             &s->err, SO_QUERY_CHANGED_STATE,
             "A query answers with result only; define the operation without \"query\" to change something.",

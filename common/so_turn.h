@@ -35,6 +35,7 @@ struct so_turn
     so_str new_state; /* from the columns state and patch */
     so_str patch;
     unsigned columns_seen;
+    bool destroys; /* the incarnation ends with this turn */
 };
 
 /* What a handler can name, and the columns that it can answer; the position in the table is the port's

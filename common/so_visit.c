@@ -46,34 +46,58 @@ int64_t so_backoff_ms(const so_type *type, int64_t attempt)
     return pause < type->options.retry_cap_ms ? pause : type->options.retry_cap_ms;
 }
 
-/* The messages that a turn sends. Whether the mailboxes have room was checked before anything was written. */
+/* The messages that a turn sends. What could refuse them was checked before anything was written; one that
+ * repeats a key is left out, and so is one that was sent only to who is gone. */
 so_code so_tells_check(so_turn *turn)
 {
     so_session *s = turn->session;
     for (size_t i = 0; i < turn->tell_count; i++)
     {
         const so_message *tell = &turn->tells[i];
+        so_message twin;
+        bool found;
         int64_t same = 1;
-        for (size_t j = 0; j < i; j++)
-            same += turn->tells[j].type == tell->type && so_str_equal(turn->tells[j].key, tell->key);
-        so_code code = so_mailbox_room(s, so_type_by_id(s, tell->type), tell->key, same);
+        so_code code = so_twin_find(s, tell, &twin, &found);
+        for (size_t j = 0; code == SO_OK && j < i; j++)
+        {
+            const so_message *other = &turn->tells[j];
+            if (other->type != tell->type || !so_str_equal(other->key, tell->key))
+                continue;
+            same++;
+            if (tell->idempotency_key.p != NULL && other->idempotency_key.p != NULL &&
+                so_str_equal(other->idempotency_key, tell->idempotency_key))
+                code = so_twin_check(s, tell, other->operation, other->args);
+        }
+        if (code == SO_OK && !found)
+            code = so_mailbox_room(s, so_type_by_id(s, tell->type), tell->key, same);
         if (code != SO_OK)
             return code;
     }
     return SO_OK;
 }
 
-static so_code so_tells_send(so_turn *turn)
+static so_code so_tells_send(so_visit *visit, so_turn *turn)
 {
     so_session *s = turn->session;
+    const so_actor *self = &visit->actor;
     for (size_t i = 0; i < turn->tell_count; i++)
     {
         bool stored;
         int64_t id;
+        so_message *tell = &turn->tells[i];
+        /* This actor's row may not be written yet. */
+        if (tell->only_to != SO_TO_ANYBODY && tell->type == self->type && so_str_equal(tell->key, self->key))
+        {
+            if (!self->exists || (tell->only_to != SO_TO_LIVING && tell->only_to != self->incarnation))
+                continue;
+            tell->only_to = SO_TO_ANYBODY;
+        }
         so_code code = s->port->methods->append(s->port, &turn->tells[i], s->newest.stamp, INT64_MAX,
                                                 INT64_MAX, &id, &stored);
         if (code != SO_OK)
             return code;
+        if (!stored && (tell->idempotency_key.p != NULL || tell->only_to != SO_TO_ANYBODY))
+            continue;
         if (!stored)
             return so_error_set(&s->err, SO_BLOCKED, "Try again.", "the definitions changed during the turn");
         s->newest.id = id;
@@ -82,11 +106,100 @@ static so_code so_tells_send(so_turn *turn)
     return SO_OK;
 }
 
+bool so_message_stays(const so_type *type, const so_message *message)
+{
+    return message->status == SO_MESSAGE_DEAD || message->keep || message->idempotency_key.p != NULL ||
+           type == NULL || !so_str_is(type->options.history, "none");
+}
+
+/* Puts a message that ends at the end of the incarnation's history. */
+static void so_visit_link(so_visit *visit, so_message *message)
+{
+    so_actor *actor = &visit->actor;
+    message->leaves_nothing = !so_message_stays(visit->type, message);
+    if (!actor->exists)
+        return;
+    message->incarnation = actor->incarnation;
+    message->revision = actor->revision;
+    message->previous = actor->last;
+    if (!message->leaves_nothing)
+        actor->last = message->id;
+    visit->dirty = true;
+}
+
+/* Frees everything that the actor's claim holds, in memory as it is. */
+static so_code so_destroy_held(so_visit *visit, int64_t except)
+{
+    so_session *s = visit->session;
+    const so_slot *slot = &visit->actor.slot;
+    so_json_iter iter;
+    so_str element;
+    so_code code = SO_OK;
+    if (slot->kind != SO_SLOT_NONE && slot->head != except)
+        code = s->port->methods->forget(s->port, slot->head, &s->newest);
+    if (slot->more.p == NULL)
+        return code;
+    so_json_iter_init(&iter, s->arena, slot->more);
+    while (code == SO_OK && so_json_iter_next(&iter, NULL, &element))
+    {
+        so_value id;
+        code = so_json_to_value(s->arena, element, &id, &s->err);
+        if (code == SO_OK && id.i != except)
+            code = s->port->methods->forget(s->port, id.i, &s->newest);
+    }
+    return code;
+}
+
+so_code so_visit_destroy(so_visit *visit, int64_t except, bool *any)
+{
+    static const so_statement removals[] = {
+        SO_STMT_DESTROY_WAITING, SO_STMT_DESTROY_HISTORY, SO_STMT_DESTROY_LOOSE, SO_STMT_DESTROY_NEWEST,
+        SO_STMT_DESTROY_MAIL,    SO_STMT_DESTROY_LATER,   SO_STMT_QUEUE_DELETE,  SO_STMT_CLAIM_DELETE,
+        SO_STMT_DESTROY_MEMBERS, SO_STMT_DESTROY_ACTOR};
+    so_session *s = visit->session;
+    so_actor *actor = &visit->actor;
+    so_value params[] = {
+        SO_VALUE_INT(actor->type),     SO_VALUE_STR(actor->key),         SO_VALUE_INT(except),
+        SO_VALUE_INT(s->newest.inbox), SO_VALUE_INT(actor->incarnation), SO_VALUE_INT(actor->last)};
+    *any = actor->exists || actor->slot.kind != SO_SLOT_NONE || actor->slot.paused;
+    so_code code = so_destroy_held(visit, except);
+    for (size_t i = 0; code == SO_OK && i < sizeof removals / sizeof removals[0]; i++)
+    {
+        int64_t changed;
+        code = s->port->methods->change(s->port, removals[i], params, &changed);
+        *any = *any || changed > 0;
+    }
+    /* Whoever waits for one of them looks again. */
+    for (int64_t i = 0; i < SO_BELLS; i++)
+        s->port->methods->ring(s->port, SO_BELL_MESSAGE, s->newest.id + i, true);
+    *actor = (so_actor){.type = actor->type, .key = actor->key};
+    visit->stored = actor->slot;
+    visit->created = true;
+    visit->dirty = false;
+    visit->state_open = false;
+    return code;
+}
+
+/* The turn's own record outlives the incarnation that it ends, as a record of none. */
+static so_code so_visit_end(so_visit *visit, so_message *message)
+{
+    so_session *s = visit->session;
+    bool any;
+    so_code code = SO_OK;
+    if (message->idempotency_key.p != NULL)
+    {
+        so_value params[] = {SO_VALUE_INT(message->id)};
+        code = so_db_change(s, SO_STMT_KEY_DROP, params);
+    }
+    return code == SO_OK ? so_visit_destroy(visit, message->id, &any) : code;
+}
+
 so_code so_visit_finish(so_visit *visit, so_message *message, so_turn *turn, bool fresh)
 {
     so_session *s = visit->session;
     so_actor *actor = &visit->actor;
     int64_t id = message->id;
+    bool ends = turn->end == SO_TURN_COMPLETED && turn->destroys;
     message->finished_ms = visit->now_ms;
     if (!fresh)
         s->port->methods->ring(s->port, SO_BELL_MESSAGE, id, true);
@@ -111,17 +224,19 @@ so_code so_visit_finish(so_visit *visit, so_message *message, so_turn *turn, boo
         message->status = SO_MESSAGE_REJECTED;
         message->error = turn->rejection;
     }
-    if (actor->exists)
+    int64_t last = actor->last;
+    so_visit_link(visit, message);
+    if (ends)
     {
-        message->incarnation = actor->incarnation;
-        message->revision = actor->revision;
-        message->previous = actor->last;
-        actor->last = id;
-        visit->dirty = true;
+        actor->last = last;
+        message->incarnation = 0;
+        message->previous = 0;
     }
     so_code code = fresh ? s->port->methods->record(s->port, message, &s->newest)
-                         : s->port->methods->settle(s->port, message);
-    return code == SO_OK ? so_tells_send(turn) : code;
+                         : s->port->methods->settle(s->port, message, &s->newest);
+    if (code == SO_OK && ends)
+        code = so_visit_end(visit, message);
+    return code == SO_OK ? so_tells_send(visit, turn) : code;
 }
 
 so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operation, int64_t attempt,
@@ -161,7 +276,7 @@ so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operat
     if (code == SO_OK && turn->end == SO_TURN_COMPLETED && turn->tell_count > 0)
     {
         code = so_tells_check(turn);
-        if (code == SO_MAILBOX_FULL)
+        if (code == SO_MAILBOX_FULL || code == SO_IDEMPOTENCY_CONFLICT)
         {
             so_state_undo(&visit->state);
             turn->end = SO_TURN_FAILED;
@@ -186,24 +301,14 @@ so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operat
     return code;
 }
 
-static so_code so_visit_bury(so_visit *visit, so_message *message, int64_t attempts, so_str error)
+so_code so_visit_close_message(so_visit *visit, so_message *message, so_message_status status)
 {
     so_session *s = visit->session;
-    so_actor *actor = &visit->actor;
     s->port->methods->ring(s->port, SO_BELL_MESSAGE, message->id, true);
-    message->status = SO_MESSAGE_DEAD;
-    message->attempts = attempts;
+    message->status = status;
     message->finished_ms = visit->now_ms;
-    message->error = error;
-    if (actor->exists)
-    {
-        message->incarnation = actor->incarnation;
-        message->revision = actor->revision;
-        message->previous = actor->last;
-        actor->last = message->id;
-        visit->dirty = true;
-    }
-    return s->port->methods->settle(s->port, message);
+    so_visit_link(visit, message);
+    return s->port->methods->settle(s->port, message, &s->newest);
 }
 
 so_code so_visit_fail(so_visit *visit, so_message *message, const so_operation *operation, so_str error,
@@ -220,12 +325,15 @@ so_code so_visit_fail(so_visit *visit, so_message *message, const so_operation *
     if (*dead)
     {
         message->nonce = nonce;
-        code = so_visit_bury(visit, message, attempts, error);
+        message->attempts = attempts;
+        message->error = error;
+        code = so_visit_close_message(visit, message, SO_MESSAGE_DEAD);
         return code == SO_OK ? so_slot_next(s, visit->type->id, visit->actor.key, slot) : code;
     }
     if (delay_ms < 0)
         delay_ms = so_backoff_ms(visit->type, attempts);
     *slot = (so_slot){.kind = SO_SLOT_QUEUED,
+                      .paused = slot->paused,
                       .head = message->id,
                       .attempts = attempts,
                       .nonce = nonce,
@@ -248,10 +356,11 @@ so_code so_visit_close(so_visit *visit)
             code = s->port->methods->write_actor(s->port, &visit->actor, visit->created);
     }
     const so_slot *slot = &visit->actor.slot;
-    bool same = slot->kind == visit->stored.kind && slot->head == visit->stored.head &&
-                slot->nonce == visit->stored.nonce && slot->lane == visit->stored.lane &&
-                slot->rank == visit->stored.rank && slot->attempts == visit->stored.attempts &&
-                slot->expires_ms == visit->stored.expires_ms && so_str_equal(slot->more, visit->stored.more);
+    bool same = slot->kind == visit->stored.kind && slot->paused == visit->stored.paused &&
+                slot->head == visit->stored.head && slot->nonce == visit->stored.nonce &&
+                slot->lane == visit->stored.lane && slot->rank == visit->stored.rank &&
+                slot->attempts == visit->stored.attempts && slot->expires_ms == visit->stored.expires_ms &&
+                so_str_equal(slot->more, visit->stored.more);
     if (code == SO_OK && !same)
         code = so_slot_store(s, visit->type->id, visit->actor.key, &visit->stored, slot);
     if (code == SO_OK)
@@ -306,7 +415,7 @@ so_code so_visit_wake(so_session *s, int64_t type_id, so_str key, int64_t now_ms
 so_code so_message_read(so_session *s, int64_t id, so_message *message, bool *found)
 {
     so_value params[] = {SO_VALUE_INT(id)};
-    so_value c[17];
+    so_value c[20];
     so_code code = so_db_row(s, SO_STMT_MESSAGE, params, c, found);
     if (code != SO_OK || !*found)
         return code;
@@ -327,6 +436,10 @@ so_code so_message_read(so_session *s, int64_t id, so_message *message, bool *fo
                             .nonce = c[13].i,
                             .args = c[14].s,
                             .result = c[15].s,
-                            .error = c[16].s};
+                            .error = c[16].s,
+                            .previous = c[17].i,
+                            .idempotency_key = c[18].s,
+                            .replacement = c[19].i,
+                            .only_to = SO_TO_ANYBODY};
     return SO_OK;
 }

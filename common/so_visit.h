@@ -46,6 +46,19 @@ so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operat
  */
 so_code so_visit_finish(so_visit *visit, so_message *message, so_turn *turn, bool fresh);
 
+/* Ends an unfinished message without a turn: SO_MESSAGE_DEAD, SO_MESSAGE_CANCELLED. The slot is the caller's.
+ */
+so_code so_visit_close_message(so_visit *visit, so_message *message, so_message_status status);
+
+/* Whether a finished message keeps its row. */
+bool so_message_stays(const so_type *type, const so_message *message);
+
+/*
+ * Removes the incarnation and everything that waits for the actor, except one message; the visit goes on with
+ * an actor that does not exist. *any: there was something.
+ */
+so_code so_visit_destroy(so_visit *visit, int64_t except, bool *any);
+
 /* The head's attempt failed: another one later, or a dead letter. The slot moves on; *dead tells which.
  * `delay_ms` < 0: by the type's back-off. */
 so_code so_visit_fail(so_visit *visit, so_message *message, const so_operation *operation, so_str error,

@@ -253,10 +253,10 @@ static so_code so_handler_columns(so_sqlite *connection, const struct so_handler
         if (one->columns[i] == -2)
             continue;
         if (one->columns[i] < 0)
-            return so_error_set(&connection->session.err, SO_INVALID_ARGUMENT,
-                                "Name it state, patch, result, result_json, tell or reject (… AS result).",
-                                "the handler answered the unknown column %s",
-                                sqlite3_column_name(one->statement, i));
+            return so_error_set(
+                &connection->session.err, SO_INVALID_ARGUMENT,
+                "Name it state, patch, result, result_json, tell, reject or destroy (… AS result).",
+                "the handler answered the unknown column %s", sqlite3_column_name(one->statement, i));
         so_value value = so_sqlite_value(sqlite3_column_value(one->statement, i));
         if (value.type == SO_TEXT && value.s.p == NULL)
             return so_error_nomem(&connection->session.err);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "sqlite_schema.h"
+#include "sqlite_upgrade_1.h"
 #include "sqlite_views.h"
 
 SQLITE_EXTENSION_INIT3
@@ -341,7 +342,7 @@ static void so_look_newest(sqlite3_stmt *statement, so_newest *newest)
 /* The operation in a class, TYPE:OPERATION. */
 static bool so_look_class(so_sqlite *connection, sqlite3_stmt *statement, so_str *operation)
 {
-    if (!so_column_text(connection, statement, 19, operation))
+    if (!so_column_text(connection, statement, 20, operation))
         return false;
     const char *colon = operation->n == 0 ? NULL : memchr(operation->p, ':', operation->n);
     if (colon != NULL)
@@ -349,30 +350,40 @@ static bool so_look_class(so_sqlite *connection, sqlite3_stmt *statement, so_str
     return true;
 }
 
+/* A lane as it is stored tells whether the actor is paused, too. */
+static void so_look_lane(sqlite3_stmt *statement, int column, so_slot *slot)
+{
+    int stored = sqlite3_column_int(statement, column);
+    slot->paused = stored >= SO_LANE_PAUSED;
+    slot->lane = (so_lane)(stored % SO_LANE_PAUSED);
+}
+
 static bool so_look_slot(so_sqlite *connection, sqlite3_stmt *statement, so_slot *slot)
 {
     *slot = (so_slot){.kind = SO_SLOT_NONE};
-    if (sqlite3_column_type(statement, 20) != SQLITE_NULL)
+    if (sqlite3_column_type(statement, 21) != SQLITE_NULL)
     {
         slot->kind = SO_SLOT_CLAIMED;
-        slot->head = sqlite3_column_int64(statement, 20);
-        slot->lane = (so_lane)sqlite3_column_int(statement, 21);
-        slot->attempts = sqlite3_column_int64(statement, 22);
-        slot->nonce = sqlite3_column_int64(statement, 23);
-        slot->expires_ms = sqlite3_column_int64(statement, 24);
-        return so_column_text(connection, statement, 25, &slot->worker) &&
-               so_column_text(connection, statement, 26, &slot->more) &&
-               so_column_text(connection, statement, 27, &slot->error);
+        slot->head = sqlite3_column_int64(statement, 21);
+        so_look_lane(statement, 22, slot);
+        slot->attempts = sqlite3_column_int64(statement, 23);
+        slot->nonce = sqlite3_column_int64(statement, 24);
+        slot->expires_ms = sqlite3_column_int64(statement, 25);
+        return so_column_text(connection, statement, 26, &slot->worker) &&
+               so_column_text(connection, statement, 27, &slot->more) &&
+               so_column_text(connection, statement, 28, &slot->error);
     }
-    if (sqlite3_column_type(statement, 13) == SQLITE_NULL)
+    if (sqlite3_column_type(statement, 14) == SQLITE_NULL)
+        return true;
+    slot->head = sqlite3_column_int64(statement, 14);
+    so_look_lane(statement, 15, slot);
+    if (slot->head == 0)
         return true;
     slot->kind = SO_SLOT_QUEUED;
-    slot->head = sqlite3_column_int64(statement, 13);
-    slot->lane = (so_lane)sqlite3_column_int(statement, 14);
-    slot->rank = sqlite3_column_int64(statement, 15);
-    slot->attempts = sqlite3_column_int64(statement, 16);
-    slot->nonce = sqlite3_column_int64(statement, 17);
-    return so_column_text(connection, statement, 18, &slot->error) &&
+    slot->rank = sqlite3_column_int64(statement, 16);
+    slot->attempts = sqlite3_column_int64(statement, 17);
+    slot->nonce = sqlite3_column_int64(statement, 18);
+    return so_column_text(connection, statement, 19, &slot->error) &&
            so_look_class(connection, statement, &slot->operation);
 }
 
@@ -389,6 +400,7 @@ static bool so_look_actor(so_sqlite *connection, sqlite3_stmt *statement, so_act
         actor->updated_ms = sqlite3_column_int64(statement, 9);
         actor->members = sqlite3_column_int64(statement, 10);
         actor->bytes = sqlite3_column_int64(statement, 11);
+        actor->version = sqlite3_column_int64(statement, 13);
         if (!so_column_text(connection, statement, 12, &actor->state))
             return false;
     }
@@ -435,121 +447,6 @@ static void so_bind_str(sqlite3_stmt *statement, int index, so_str text)
         sqlite3_bind_null(statement, index);
     else
         sqlite3_bind_text64(statement, index, text.p, text.n, SQLITE_STATIC, SQLITE_UTF8);
-}
-
-static so_code so_port_append(so_port *port, const so_message *message, int64_t stamp, int64_t max_inbox,
-                              int64_t max_mailbox, int64_t *id, bool *stored)
-{
-    so_sqlite *connection = so_sqlite_of(port);
-    sqlite3_stmt *statement;
-    so_code code = so_sqlite_statement(connection, SO_STMT_APPEND, &statement);
-    if (code != SO_OK)
-        return code;
-    sqlite3_bind_int64(statement, 1, stamp);
-    sqlite3_bind_int64(statement, 2, max_mailbox);
-    sqlite3_bind_int64(statement, 3, message->type);
-    so_bind_str(statement, 4, message->key);
-    so_bind_str(statement, 5, message->operation);
-    sqlite3_bind_int64(statement, 6, message->created_ms);
-    so_bind_optional(statement, 7, message->due_ms);
-    so_bind_optional(statement, 8, message->max_attempts);
-    so_bind_optional(statement, 9, message->keep);
-    so_bind_str(statement, 10, message->args);
-    sqlite3_bind_int64(statement, 11, max_inbox);
-    bool alone = connection->piece == SO_PIECE_NONE && sqlite3_get_autocommit(connection->db) &&
-                 sqlite3_txn_state(connection->db, NULL) == SQLITE_TXN_NONE;
-    if (alone)
-        so_gate_in(connection);
-    int rc = sqlite3_step(statement);
-    *stored = rc == SQLITE_DONE && sqlite3_changes(connection->db) > 0;
-    *id = sqlite3_last_insert_rowid(connection->db);
-    code = so_sqlite_done(connection, statement, SO_OK);
-    if (alone)
-        so_gate_out(connection);
-    return code;
-}
-
-static so_code so_port_record(so_port *port, const so_message *message, so_newest *newest)
-{
-    so_sqlite *connection = so_sqlite_of(port);
-    sqlite3_stmt *statement;
-    so_code code = so_sqlite_statement(connection, SO_STMT_RECORD, &statement);
-    if (code != SO_OK)
-        return code;
-    int64_t inbox = newest->inbox > newest->id ? message->id + 1 : newest->inbox;
-    sqlite3_bind_int64(statement, 1, message->id);
-    sqlite3_bind_int64(statement, 2, inbox);
-    sqlite3_bind_int64(statement, 3, newest->stamp);
-    sqlite3_bind_int(statement, 4, (int)message->status);
-    sqlite3_bind_int64(statement, 5, message->type);
-    so_bind_str(statement, 6, message->key);
-    so_bind_str(statement, 7, message->operation);
-    sqlite3_bind_int64(statement, 8, message->created_ms);
-    so_bind_optional(statement, 9, message->keep);
-    sqlite3_bind_int64(statement, 10, message->attempts);
-    sqlite3_bind_int64(statement, 11, message->finished_ms);
-    so_bind_optional(statement, 12, message->incarnation);
-    so_bind_optional(statement, 13, message->turn);
-    sqlite3_bind_int64(statement, 14, message->revision);
-    so_bind_optional(statement, 15, message->previous);
-    so_bind_str(statement, 16, message->result);
-    so_bind_str(statement, 17, message->error);
-    int rc = sqlite3_step(statement);
-    if (rc == SQLITE_DONE)
-    {
-        newest->id = message->id;
-        newest->inbox = inbox;
-    }
-    return so_sqlite_done(connection, statement, SO_OK);
-}
-
-static so_code so_port_settle(so_port *port, const so_message *message)
-{
-    so_sqlite *connection = so_sqlite_of(port);
-    sqlite3_stmt *statement;
-    so_code code = so_sqlite_statement(connection, SO_STMT_SETTLE, &statement);
-    if (code != SO_OK)
-        return code;
-    sqlite3_bind_int64(statement, 1, message->id);
-    sqlite3_bind_int(statement, 2, (int)message->status);
-    sqlite3_bind_int64(statement, 3, message->attempts);
-    sqlite3_bind_int64(statement, 4, message->finished_ms);
-    so_bind_optional(statement, 5, message->incarnation);
-    so_bind_optional(statement, 6, message->turn);
-    sqlite3_bind_int64(statement, 7, message->revision);
-    so_bind_optional(statement, 8, message->previous);
-    so_bind_optional(statement, 9, message->nonce);
-    so_bind_str(statement, 10, message->result);
-    so_bind_str(statement, 11, message->error);
-    int rc = sqlite3_step(statement);
-    if (rc == SQLITE_DONE && sqlite3_changes(connection->db) != 1)
-        code = so_error_set(&connection->session.err, SO_LOST_CLAIM, NULL,
-                            "message %lld was finished by somebody else", (long long)message->id);
-    return so_sqlite_done(connection, statement, code);
-}
-
-static so_code so_port_write_actor(so_port *port, const so_actor *actor, bool create)
-{
-    so_sqlite *connection = so_sqlite_of(port);
-    sqlite3_stmt *statement;
-    so_code code =
-        so_sqlite_statement(connection, create ? SO_STMT_ACTOR_INSERT : SO_STMT_ACTOR_UPDATE, &statement);
-    if (code != SO_OK)
-        return code;
-    sqlite3_bind_int64(statement, 1, actor->type);
-    so_bind_str(statement, 2, actor->key);
-    sqlite3_bind_int64(statement, 3, actor->incarnation);
-    sqlite3_bind_int64(statement, 4, actor->revision);
-    sqlite3_bind_int64(statement, 5, actor->turns);
-    sqlite3_bind_int64(statement, 6, actor->last);
-    if (create)
-        sqlite3_bind_int64(statement, 7, actor->created_ms);
-    sqlite3_bind_int64(statement, 8, actor->updated_ms);
-    sqlite3_bind_int64(statement, 9, actor->members);
-    sqlite3_bind_int64(statement, 10, actor->bytes);
-    so_bind_str(statement, 11, actor->state);
-    sqlite3_step(statement);
-    return so_sqlite_done(connection, statement, SO_OK);
 }
 
 static so_code so_catalog_start(so_sqlite *connection, so_statement which, const so_value *params,
@@ -612,7 +509,7 @@ static so_code so_port_each(so_port *port, so_statement which, const so_value *p
 {
     enum
     {
-        SO_EACH_COLUMNS = 8
+        SO_EACH_COLUMNS = 16
     };
     so_sqlite *connection = so_sqlite_of(port);
     sqlite3_stmt *statement;
@@ -647,22 +544,191 @@ static so_code so_port_change(so_port *port, so_statement which, const so_value 
     return so_sqlite_done(connection, statement, SO_OK);
 }
 
-static so_code so_port_create_schema(so_port *port, bool *created)
+static so_code so_port_forget(so_port *port, int64_t id, const so_newest *newest)
+{
+    so_value params[] = {SO_VALUE_INT(id)};
+    int64_t changed;
+    return so_port_change(port, id == newest->id ? SO_STMT_EMPTY : SO_STMT_FORGET, params, &changed);
+}
+
+static so_code so_port_append(so_port *port, const so_message *message, int64_t stamp, int64_t max_inbox,
+                              int64_t max_mailbox, int64_t *id, bool *stored)
 {
     so_sqlite *connection = so_sqlite_of(port);
-    sqlite3_stmt *statement = NULL;
-    int rc = sqlite3_prepare_v2(connection->db, "SELECT 1 FROM main.sqlite_schema WHERE name = 'solidobj'",
-                                -1, &statement, NULL);
-    bool there = rc == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW;
-    rc = sqlite3_finalize(statement);
-    *created = false;
-    if (rc == SQLITE_OK && !there)
+    sqlite3_stmt *statement;
+    so_code code = so_sqlite_statement(connection, SO_STMT_APPEND, &statement);
+    if (code != SO_OK)
+        return code;
+    sqlite3_bind_int64(statement, 1, stamp);
+    sqlite3_bind_int64(statement, 2, max_mailbox);
+    sqlite3_bind_int64(statement, 3, message->type);
+    so_bind_str(statement, 4, message->key);
+    so_bind_str(statement, 5, message->operation);
+    sqlite3_bind_int64(statement, 6, message->created_ms);
+    so_bind_optional(statement, 7, message->due_ms);
+    so_bind_optional(statement, 8, message->max_attempts);
+    so_bind_optional(statement, 9, message->keep);
+    so_bind_str(statement, 10, message->args);
+    sqlite3_bind_int64(statement, 11, max_inbox);
+    so_bind_str(statement, 12, message->idempotency_key);
+    if (message->only_to == SO_TO_ANYBODY)
+        sqlite3_bind_null(statement, 13);
+    else
+        sqlite3_bind_int64(statement, 13, message->only_to);
+    bool alone = connection->piece == SO_PIECE_NONE && sqlite3_get_autocommit(connection->db) &&
+                 sqlite3_txn_state(connection->db, NULL) == SQLITE_TXN_NONE;
+    if (alone)
+        so_gate_in(connection);
+    int rc = sqlite3_step(statement);
+    *stored = rc == SQLITE_DONE && sqlite3_changes(connection->db) > 0;
+    *id = sqlite3_last_insert_rowid(connection->db);
+    code = so_sqlite_done(connection, statement, SO_OK);
+    if (alone)
+        so_gate_out(connection);
+    return code;
+}
+
+/* A finished message that leaves no row: only its id is used up. */
+static so_code so_record_nothing(so_port *port, int64_t id, int64_t inbox)
+{
+    so_value params[] = {SO_VALUE_INT(id), SO_VALUE_INT(inbox)};
+    int64_t changed;
+    so_code code = so_port_change(port, SO_STMT_EMPTY_MOVE, params, &changed);
+    if (code == SO_OK && changed == 0)
+        code = so_port_change(port, SO_STMT_EMPTY_PUT, params, &changed);
+    return code;
+}
+
+static so_code so_port_record(so_port *port, const so_message *message, so_newest *newest)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    sqlite3_stmt *statement;
+    int64_t inbox = newest->inbox > newest->id ? message->id + 1 : newest->inbox;
+    so_code code = message->leaves_nothing ? so_record_nothing(port, message->id, inbox)
+                                           : so_sqlite_statement(connection, SO_STMT_RECORD, &statement);
+    if (code != SO_OK)
+        return code;
+    if (message->leaves_nothing)
     {
-        const char *const texts[] = {so_sql_schema, so_sql_views,
-                                     "CREATE VIRTUAL TABLE main.solidobj USING solidobj"};
-        for (size_t i = 0; rc == SQLITE_OK && i < sizeof texts / sizeof texts[0]; i++)
-            rc = sqlite3_exec(connection->db, texts[i], NULL, NULL, NULL);
-        *created = rc == SQLITE_OK;
+        newest->id = message->id;
+        newest->inbox = inbox;
+        return SO_OK;
+    }
+    sqlite3_bind_int64(statement, 1, message->id);
+    sqlite3_bind_int64(statement, 2, inbox);
+    sqlite3_bind_int64(statement, 3, newest->stamp);
+    sqlite3_bind_int(statement, 4, (int)message->status);
+    sqlite3_bind_int64(statement, 5, message->type);
+    so_bind_str(statement, 6, message->key);
+    so_bind_str(statement, 7, message->operation);
+    sqlite3_bind_int64(statement, 8, message->created_ms);
+    so_bind_optional(statement, 9, message->keep);
+    sqlite3_bind_int64(statement, 10, message->attempts);
+    sqlite3_bind_int64(statement, 11, message->finished_ms);
+    so_bind_optional(statement, 12, message->incarnation);
+    so_bind_optional(statement, 13, message->turn);
+    sqlite3_bind_int64(statement, 14, message->revision);
+    so_bind_optional(statement, 15, message->previous);
+    so_bind_str(statement, 16, message->result);
+    so_bind_str(statement, 17, message->error);
+    so_bind_str(statement, 18, message->idempotency_key.p == NULL ? (so_str){0} : message->args);
+    so_bind_str(statement, 19, message->idempotency_key);
+    int rc = sqlite3_step(statement);
+    if (rc == SQLITE_DONE)
+    {
+        newest->id = message->id;
+        newest->inbox = inbox;
+    }
+    return so_sqlite_done(connection, statement, SO_OK);
+}
+
+static so_code so_port_settle(so_port *port, const so_message *message, const so_newest *newest)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    sqlite3_stmt *statement;
+    if (message->leaves_nothing)
+        return so_port_forget(port, message->id, newest);
+    so_code code = so_sqlite_statement(connection, SO_STMT_SETTLE, &statement);
+    if (code != SO_OK)
+        return code;
+    sqlite3_bind_int64(statement, 1, message->id);
+    sqlite3_bind_int(statement, 2, (int)message->status);
+    sqlite3_bind_int64(statement, 3, message->attempts);
+    sqlite3_bind_int64(statement, 4, message->finished_ms);
+    so_bind_optional(statement, 5, message->incarnation);
+    so_bind_optional(statement, 6, message->turn);
+    sqlite3_bind_int64(statement, 7, message->revision);
+    so_bind_optional(statement, 8, message->previous);
+    so_bind_optional(statement, 9, message->nonce);
+    so_bind_str(statement, 10, message->result);
+    so_bind_str(statement, 11, message->error);
+    int rc = sqlite3_step(statement);
+    if (rc == SQLITE_DONE && sqlite3_changes(connection->db) != 1)
+        code = so_error_set(&connection->session.err, SO_LOST_CLAIM, NULL,
+                            "message %lld was finished by somebody else", (long long)message->id);
+    return so_sqlite_done(connection, statement, code);
+}
+
+static so_code so_port_write_actor(so_port *port, const so_actor *actor, bool create)
+{
+    so_sqlite *connection = so_sqlite_of(port);
+    sqlite3_stmt *statement;
+    so_code code =
+        so_sqlite_statement(connection, create ? SO_STMT_ACTOR_INSERT : SO_STMT_ACTOR_UPDATE, &statement);
+    if (code != SO_OK)
+        return code;
+    sqlite3_bind_int64(statement, 1, actor->type);
+    so_bind_str(statement, 2, actor->key);
+    sqlite3_bind_int64(statement, 3, actor->incarnation);
+    sqlite3_bind_int64(statement, 4, actor->revision);
+    sqlite3_bind_int64(statement, 5, actor->turns);
+    sqlite3_bind_int64(statement, 6, actor->last);
+    if (create)
+        sqlite3_bind_int64(statement, 7, actor->created_ms);
+    sqlite3_bind_int64(statement, 8, actor->updated_ms);
+    sqlite3_bind_int64(statement, 9, actor->members);
+    sqlite3_bind_int64(statement, 10, actor->bytes);
+    so_bind_str(statement, 11, actor->state);
+    sqlite3_bind_int64(statement, 12, actor->version);
+    sqlite3_step(statement);
+    return so_sqlite_done(connection, statement, SO_OK);
+}
+
+/* A setting of whatever schema there is. */
+static so_code so_schema_version(so_sqlite *connection, int64_t *version)
+{
+    sqlite3_stmt *statement = NULL;
+    *version = 0;
+    so_code code = so_sqlite_prepare(connection, &statement,
+                                     "SELECT value FROM main.solidobj_setting WHERE name = 'schema_version'");
+    if (code == SO_NOT_INSTALLED)
+        return SO_OK;
+    if (code == SO_OK && sqlite3_step(statement) == SQLITE_ROW)
+        *version = sqlite3_column_int64(statement, 0);
+    int rc = sqlite3_finalize(statement);
+    return code == SO_OK && rc != SQLITE_OK ? so_sqlite_error(connection, rc) : code;
+}
+
+static so_code so_port_migrate_schema(so_port *port, int64_t *from)
+{
+    static const struct
+    {
+        int64_t from;
+        const char *text;
+    } steps[] = {{0, so_sql_schema},
+                 {0, "CREATE VIRTUAL TABLE main.solidobj USING solidobj"},
+                 {1, so_sql_upgrade_1},
+                 {SO_SCHEMA_VERSION, so_sql_views}};
+    so_sqlite *connection = so_sqlite_of(port);
+    so_code code = so_schema_version(connection, from);
+    if (code != SO_OK || *from >= SO_SCHEMA_VERSION)
+        return code;
+    int rc = SQLITE_OK;
+    for (size_t i = 0; rc == SQLITE_OK && i < sizeof steps / sizeof steps[0]; i++)
+    {
+        bool wanted = *from == 0 ? steps[i].from == 0 : steps[i].from >= *from;
+        if (wanted || steps[i].from == SO_SCHEMA_VERSION)
+            rc = sqlite3_exec(connection->db, steps[i].text, NULL, NULL, NULL);
     }
     return rc == SQLITE_OK ? SO_OK : so_sqlite_error(connection, rc);
 }
@@ -695,6 +761,7 @@ static const so_port_methods so_sqlite_methods = {
     .append = so_port_append,
     .record = so_port_record,
     .settle = so_port_settle,
+    .forget = so_port_forget,
     .write_actor = so_port_write_actor,
     .handler_check = so_sqlite_handler_check,
     .handler_pure = so_sqlite_handler_pure,
@@ -703,7 +770,7 @@ static const so_port_methods so_sqlite_methods = {
     .row = so_port_row,
     .each = so_port_each,
     .change = so_port_change,
-    .create_schema = so_port_create_schema,
+    .migrate_schema = so_port_migrate_schema,
 };
 
 static void *so_session_alloc(void *context, size_t bytes)

@@ -197,8 +197,8 @@ static int so_table_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
 
 static int so_owner_shadow(const char *suffix)
 {
-    static const char *const suffixes[] = {"setting", "type", "operation", "actor", "member",
-                                           "message", "mail", "later",     "queue", "claim"};
+    static const char *const suffixes[] = {"setting", "type", "operation", "migration", "actor", "member",
+                                           "message", "mail", "later",     "queue",     "claim"};
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
         if (sqlite3_stricmp(suffix, suffixes[i]) == 0)
             return 1;

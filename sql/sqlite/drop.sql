@@ -6,6 +6,7 @@ DROP VIEW IF EXISTS main.solidobj_messages_view;
 DROP TABLE IF EXISTS main.solidobj_setting;
 DROP TABLE IF EXISTS main.solidobj_type;
 DROP TABLE IF EXISTS main.solidobj_operation;
+DROP TABLE IF EXISTS main.solidobj_migration;
 DROP TABLE IF EXISTS main.solidobj_actor;
 DROP TABLE IF EXISTS main.solidobj_member;
 DROP TABLE IF EXISTS main.solidobj_message;

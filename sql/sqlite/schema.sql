@@ -1,4 +1,4 @@
--- The tables of solidobj in an SQLite file, version 1.
+-- The tables of solidobj in an SQLite file, version 2 (upgrade_1.sql leads here from version 1).
 --
 -- They are shadow tables of the virtual table "solidobj" (one underscore in each name), so that
 -- SQLITE_DBCONFIG_DEFENSIVE keeps ordinary SQL from writing to them. Times are milliseconds since 1970 UTC.
@@ -25,9 +25,18 @@ CREATE TABLE main.solidobj_operation(
     PRIMARY KEY(type, name)
 ) WITHOUT ROWID;
 
+-- How the state of version from_version becomes one of the next version.
+CREATE TABLE main.solidobj_migration(
+    type INTEGER NOT NULL,
+    from_version INTEGER NOT NULL,
+    handler TEXT NOT NULL,
+    PRIMARY KEY(type, from_version)
+) WITHOUT ROWID;
+
 -- One row per living actor. A row stays below a quarter of a page, so that it never overflows and finding a
 -- neighbour never reads an overflow chain: `state` holds the small members, solidobj_member the others.
--- incarnation is the id of the message that began it, last the id of the newest finished message.
+-- incarnation is the id of the message that began it, last the id of the newest finished message, version the
+-- state_version of its state.
 CREATE TABLE main.solidobj_actor(
     type INTEGER NOT NULL,
     key TEXT NOT NULL,
@@ -40,6 +49,7 @@ CREATE TABLE main.solidobj_actor(
     members INTEGER NOT NULL,
     bytes INTEGER NOT NULL,
     state TEXT NOT NULL,
+    version INTEGER NOT NULL DEFAULT 1,
     PRIMARY KEY(type, key)
 ) WITHOUT ROWID;
 
@@ -55,9 +65,10 @@ CREATE TABLE main.solidobj_member(
 -- The newest row also carries what every call has to know, so that it costs no page of its own:
 --   inbox  the first id that has not been sorted into the tables below; ids from there to the newest are the inbox
 --   stamp  changes with every definition and with every setting; a connection's cache holds while it is equal
--- The newest row is never pruned, so that an id never comes back.
--- status: 0 the row that so_install() puts first, 1 unfinished, 2 completed, 3 rejected, 4 dead, 5 cancelled.
--- previous chains the finished messages of one incarnation, newest first from solidobj_actor.last.
+-- The newest row is never removed, only emptied, so that an id never comes back.
+-- status: 0 an empty row (so_install() puts the first one), 1 unfinished, 2 completed, 3 rejected, 4 dead, 5 cancelled.
+-- previous chains the finished messages of one incarnation, newest first from solidobj_actor.last; incarnation is NULL
+-- where the actor did not exist. replacement is the message that so_retry() sent for a dead one.
 CREATE TABLE main.solidobj_message(
     id INTEGER PRIMARY KEY,
     inbox INTEGER NOT NULL,
@@ -79,8 +90,14 @@ CREATE TABLE main.solidobj_message(
     nonce INTEGER,
     args TEXT,
     result TEXT,
-    error TEXT
+    error TEXT,
+    idempotency_key TEXT,
+    replacement INTEGER
 );
+CREATE UNIQUE INDEX main.solidobj_message_key ON solidobj_message(type, key, idempotency_key)
+WHERE idempotency_key IS NOT NULL;
+CREATE INDEX main.solidobj_message_dead ON solidobj_message(type) WHERE status = 4;
+CREATE INDEX main.solidobj_message_loose ON solidobj_message(type, key) WHERE status > 1 AND incarnation IS NULL;
 
 -- Unfinished messages that wait behind another one of their actor, in order.
 CREATE TABLE main.solidobj_mail(
@@ -102,7 +119,7 @@ CREATE INDEX main.solidobj_later_actor ON solidobj_later(type, key);
 
 -- One row per actor whose oldest unfinished message (head) nobody holds.
 -- lane: 1 a handler in the database can run it, 2 an external worker can claim it, 3 it waits until rank (milliseconds),
--- 4 its operation is missing. rank orders lanes 1, 2 and 4. class is what a worker looks for within a lane: 'TYPE:' in
+-- 4 its operation is missing; 10 more while the actor is paused, and 10 with head 0 if it has no message. rank orders lanes 1, 2 and 4. class is what a worker looks for within a lane: 'TYPE:' in
 -- lane 1, 'TYPE:OPERATION' in lanes 2 and 4, '' in lane 3.
 -- nonce is the token of the last claim that was settled on this head.
 CREATE TABLE main.solidobj_queue(
@@ -120,7 +137,8 @@ CREATE TABLE main.solidobj_queue(
 -- Not a partial index: comparing its condition with a bound value would make SQLite prepare the statement each time.
 CREATE INDEX main.solidobj_queue_next ON solidobj_queue(lane, class, rank);
 
--- One row per actor whose head somebody holds: a worker inside the database (lane 1) or outside it (lane 2).
+-- One row per actor whose head somebody holds: a worker inside the database (lane 1) or outside it (lane 2; 10 more if
+-- the actor was paused meanwhile).
 -- more: a JSON array of the further messages that the claim holds, in order, or NULL.
 CREATE TABLE main.solidobj_claim(
     type INTEGER NOT NULL,

@@ -7,7 +7,10 @@ SELECT t.name AS type,
        a.turns,
        strftime('%Y-%m-%dT%H:%M:%fZ', a.created_ms / 1000.0, 'unixepoch') AS created_at,
        strftime('%Y-%m-%dT%H:%M:%fZ', a.updated_ms / 1000.0, 'unixepoch') AS updated_at,
-       a.bytes AS state_bytes
+       a.bytes AS state_bytes,
+       a.version AS state_version,
+       EXISTS (SELECT 1 FROM solidobj_queue q WHERE q.type = a.type AND q.key = a.key AND q.lane >= 10)
+           OR EXISTS (SELECT 1 FROM solidobj_claim c WHERE c.type = a.type AND c.key = a.key AND c.lane >= 10) AS paused
 FROM solidobj_actor a
 JOIN solidobj_type t ON t.type = a.type;
 
@@ -24,7 +27,7 @@ SELECT m.id AS message,
            ELSE CASE
                WHEN c.head IS NOT NULL
                     AND (c.head = m.id OR EXISTS (SELECT 1 FROM json_each(c.more) WHERE value = m.id)) THEN 'claimed'
-               WHEN q.head = m.id AND q.lane = 3 THEN 'retrying'
+               WHEN q.head = m.id AND q.lane % 10 = 3 THEN 'retrying'
                WHEN m.due_ms IS NOT NULL
                     AND (EXISTS (SELECT 1 FROM solidobj_later l WHERE l.due_ms = m.due_ms AND l.id = m.id)
                          OR m.id >= (SELECT n.inbox FROM solidobj_message n ORDER BY n.id DESC LIMIT 1)) THEN 'delayed'
@@ -38,7 +41,9 @@ SELECT m.id AS message,
        m.revision,
        m.result,
        coalesce(CASE m.id WHEN c.head THEN c.error WHEN q.head THEN q.error END, m.error) AS error,
-       m.incarnation
+       m.incarnation,
+       m.idempotency_key,
+       m.replacement
 FROM solidobj_message m
 JOIN solidobj_type t ON t.type = m.type
 LEFT JOIN solidobj_queue q ON m.status = 1 AND q.type = m.type AND q.key = m.key
@@ -59,7 +64,8 @@ SELECT m.id AS message,
        m.attempts,
        m.error,
        strftime('%Y-%m-%dT%H:%M:%fZ', m.created_ms / 1000.0, 'unixepoch') AS created_at,
-       strftime('%Y-%m-%dT%H:%M:%fZ', m.finished_ms / 1000.0, 'unixepoch') AS finished_at
+       strftime('%Y-%m-%dT%H:%M:%fZ', m.finished_ms / 1000.0, 'unixepoch') AS finished_at,
+       m.replacement
 FROM solidobj_message m
 JOIN solidobj_type t ON t.type = m.type
 WHERE m.status = 4;

@@ -33,20 +33,23 @@ static const struct
      " WHERE m.message = d.message AND m.status = 'dead')"},
     {"an actor is known once",
      "SELECT max(a.key) FROM @actors a GROUP BY a.type, a.key HAVING count(*) <> 1"},
-    {"a completed message belongs to an actor that exists",
-     "SELECT m.message FROM @messages m WHERE m.status = 'completed' AND NOT EXISTS"
-     " (SELECT 1 FROM @actors a WHERE a.type = m.type AND a.key = m.key)"},
-    {"turn numbers of an actor are unique", "SELECT max(m.message) FROM @messages m WHERE m.turn IS NOT NULL"
-                                            " GROUP BY m.type, m.key, m.turn HAVING count(*) <> 1"},
+    {"what belongs to an incarnation belongs to one that lives",
+     "SELECT m.message FROM @messages m WHERE m.incarnation IS NOT NULL AND NOT EXISTS"
+     " (SELECT 1 FROM @actors a WHERE a.type = m.type AND a.key = m.key AND a.incarnation = m.incarnation)"},
+    {"an unfinished message belongs to no incarnation yet",
+     "SELECT m.message FROM @messages m WHERE m.finished_at IS NULL AND m.incarnation IS NOT NULL"},
+    {"turn numbers of an incarnation are unique",
+     "SELECT max(m.message) FROM @messages m WHERE m.turn IS NOT NULL AND m.incarnation IS NOT NULL"
+     " GROUP BY m.type, m.key, m.incarnation, m.turn HAVING count(*) <> 1"},
     {"no turn is beyond the actor's count",
-     "SELECT m.message FROM @messages m JOIN @actors a ON a.type = m.type AND a.key = m.key"
+     "SELECT m.message FROM @messages m JOIN @actors a ON a.incarnation = m.incarnation"
      " WHERE m.turn > a.turns"},
     {"revisions follow the turns",
      "SELECT s.message FROM (SELECT m.message, m.revision, lag(m.revision) OVER"
-     " (PARTITION BY m.type, m.key ORDER BY m.turn) AS earlier FROM @messages m"
-     " WHERE m.turn IS NOT NULL AND m.revision IS NOT NULL) s WHERE s.revision < s.earlier"},
+     " (PARTITION BY m.incarnation ORDER BY m.turn) AS earlier FROM @messages m"
+     " WHERE m.turn IS NOT NULL AND m.incarnation IS NOT NULL) s WHERE s.revision < s.earlier"},
     {"no revision is beyond the actor's",
-     "SELECT m.message FROM @messages m JOIN @actors a ON a.type = m.type AND a.key = m.key"
+     "SELECT m.message FROM @messages m JOIN @actors a ON a.incarnation = m.incarnation"
      " WHERE m.status = 'completed' AND m.revision > a.revision"},
 };
 
