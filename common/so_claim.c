@@ -378,7 +378,7 @@ static so_code so_commit_work(so_session *s, so_settling *settling, so_str outco
         code = so_settling_finish(s, settling, &turn,
                                   turn.end == SO_TURN_REJECTED ? -settling->nonce : settling->nonce);
     if (code == SO_OK)
-        *result = SO_VALUE_INT(settling->visit.actor.revision);
+        *result = SO_VALUE_INT(settling->message.revision);
     return code;
 }
 

@@ -5,6 +5,7 @@
 #include "so_claim.h"
 #include "so_define.h"
 #include "so_engine.h"
+#include "so_manage.h"
 #include "so_read.h"
 #include "so_run.h"
 #include "so_send.h"
@@ -37,6 +38,13 @@ const so_function so_functions[] = {
     {"so_reject", 2, 4, SO_FN_DIRECT, so_fn_reject, NULL},
     {"so_fail", 1, 3, SO_FN_DIRECT, so_fn_fail, NULL},
     {"so_release", 1, 1, SO_FN_DIRECT, so_fn_release, NULL},
+
+    {"so_cancel", 1, 1, SO_FN_DIRECT, so_fn_cancel, NULL},
+    {"so_retry", 1, 1, SO_FN_DIRECT, so_fn_retry, NULL},
+    {"so_pause", 2, 2, SO_FN_DIRECT, so_fn_pause, NULL},
+    {"so_resume", 2, 2, SO_FN_DIRECT, so_fn_resume, NULL},
+    {"so_destroy", 2, 2, SO_FN_DIRECT, so_fn_destroy, NULL},
+    {"so_tick", 0, 1, SO_FN_DIRECT | SO_FN_JSON, so_fn_tick, NULL},
 
     {"so_run", 0, 1, SO_FN_DIRECT | SO_FN_JSON, so_fn_run, NULL},
 

@@ -8,7 +8,6 @@
 
 enum
 {
-    SO_DUE_CHUNK = 256,    /* retries and leases brought per call */
     SO_EXPIRY_LOOK_MS = 50 /* how often a connection looks for leases that ran out */
 };
 
@@ -282,7 +281,7 @@ static so_code so_waking_add(so_session *s, void *context, const so_value *colum
     return wakings->keys[wakings->count++].p == NULL ? so_error_nomem(&s->err) : SO_OK;
 }
 
-static so_code so_later_bring(so_session *s, int64_t now_ms)
+static so_code so_later_bring(so_session *s, int64_t now_ms, int64_t *count)
 {
     so_arrivals *arrivals = so_arena_alloc(s->arena, sizeof *arrivals);
     if (arrivals == NULL)
@@ -301,11 +300,12 @@ static so_code so_later_bring(so_session *s, int64_t now_ms)
         }
         if (code != SO_OK)
             return code;
+        *count += (int64_t)arrivals->count;
     } while (arrivals->count == SO_ARRIVALS);
     return SO_OK;
 }
 
-static so_code so_slots_bring(so_session *s, so_statement statement, int64_t now_ms)
+static so_code so_slots_bring(so_session *s, so_statement statement, int64_t now_ms, int64_t *count)
 {
     so_wakings *wakings = so_arena_alloc(s->arena, sizeof *wakings);
     if (wakings == NULL)
@@ -315,6 +315,7 @@ static so_code so_slots_bring(so_session *s, so_statement statement, int64_t now
     so_code code = so_db_each(s, statement, params, so_waking_add, wakings);
     for (size_t i = 0; code == SO_OK && i < wakings->count; i++)
         code = so_visit_wake(s, wakings->types[i], wakings->keys[i], now_ms);
+    *count += (int64_t)wakings->count;
     return code;
 }
 
@@ -345,24 +346,27 @@ so_code so_worker_begin(so_session *s)
     }
 }
 
-so_code so_mailbox_due(so_session *s, int64_t now_ms)
+so_code so_mailbox_due(so_session *s, int64_t now_ms, so_brought *brought)
 {
+    so_brought unasked = {0};
     so_value params[] = {SO_VALUE_INT(now_ms)};
     so_value column;
     bool found;
     so_code code = SO_OK;
+    if (brought == NULL)
+        brought = &unasked;
     if (s->newest.later_due_ms <= now_ms)
-        code = so_later_bring(s, now_ms);
+        code = so_later_bring(s, now_ms, &brought->delayed);
     if (code == SO_OK)
         code = so_db_row(s, SO_STMT_QUEUE_ANY_DUE, params, &column, &found);
     if (code == SO_OK && found)
-        code = so_slots_bring(s, SO_STMT_QUEUE_DUE, now_ms);
+        code = so_slots_bring(s, SO_STMT_QUEUE_DUE, now_ms, &brought->retries);
     bool look = s->definitions.test || now_ms < s->expiry_looked_ms ||
                 now_ms - s->expiry_looked_ms >= SO_EXPIRY_LOOK_MS;
     if (code == SO_OK && look)
     {
         s->expiry_looked_ms = now_ms;
-        code = so_slots_bring(s, SO_STMT_CLAIMS_EXPIRED, now_ms);
+        code = so_slots_bring(s, SO_STMT_CLAIMS_EXPIRED, now_ms, &brought->leases);
     }
     return code;
 }
@@ -370,10 +374,11 @@ so_code so_mailbox_due(so_session *s, int64_t now_ms)
 so_code so_mailbox_settle(so_session *s, int64_t type, so_str key, int64_t now_ms, bool *changed)
 {
     so_code code = SO_OK;
+    int64_t due = 0;
     *changed = false;
     if (s->newest.later_due_ms <= now_ms)
     {
-        code = so_later_bring(s, now_ms);
+        code = so_later_bring(s, now_ms, &due);
         *changed = true;
     }
     if (code != SO_OK || s->newest.inbox > s->newest.id)

@@ -80,9 +80,22 @@ so_code so_mailbox_sort(so_session *s, int64_t now_ms, int64_t limit);
  */
 so_code so_worker_begin(so_session *s);
 
+enum
+{
+    SO_DUE_CHUNK = 256 /* retries, and leases, brought per call */
+};
+
+/* How much of each became due. */
+typedef struct so_brought
+{
+    int64_t delayed;
+    int64_t retries;
+    int64_t leases;
+} so_brought;
+
 /* Brings what became due: delayed messages join, retries become ready, leases that ran out end. Bounded per
- * call. */
-so_code so_mailbox_due(so_session *s, int64_t now_ms);
+ * call. `brought` may be NULL. */
+so_code so_mailbox_due(so_session *s, int64_t now_ms, so_brought *brought);
 
 /* Sorts everything that concerns this actor; *changed: the actor's slot has to be looked up again. */
 so_code so_mailbox_settle(so_session *s, int64_t type, so_str key, int64_t now_ms, bool *changed);

@@ -12,7 +12,7 @@
 #include "so_names.h"
 #include "so_when.h"
 
-static so_code so_unknown_message(so_session *s, int64_t id)
+so_code so_unknown_message(so_session *s, int64_t id)
 {
     return so_error_set(&s->err, SO_UNKNOWN_MESSAGE,
                         "It was pruned, or destroyed with its actor, or never sent.",

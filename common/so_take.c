@@ -243,7 +243,7 @@ so_code so_mailbox_take(so_session *s, const so_take *take, so_taken *taken, siz
     so_value best[9];
     bool any = false;
     *count = 0;
-    so_code code = so_mailbox_due(s, take->now_ms);
+    so_code code = so_mailbox_due(s, take->now_ms, NULL);
     if (code == SO_OK)
         code = so_take_best(s, take, best, &any);
     /* With a queue, what arrives goes to its end, so that neither starves the other. */
