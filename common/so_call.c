@@ -323,6 +323,7 @@ static so_code so_query_work(so_session *s, const so_value *args, so_message *me
 {
     so_visit visit;
     so_actor actor;
+    so_str problem = {0};
     so_code code = s->port->methods->look(s->port, operation->type->id, message->key, &actor, &s->newest);
     if (code == SO_OK && s->newest.stamp != s->definitions.stamp)
     {
@@ -344,7 +345,9 @@ static so_code so_query_work(so_session *s, const so_value *args, so_message *me
     if (code == SO_OK)
         code = so_visit_open(&visit, s, s->arena, operation->type, message->key, so_now_ms(s));
     if (code == SO_OK)
-        code = so_visit_state(&visit);
+        code = so_visit_migrate(&visit, &problem);
+    if (code == SO_OK && problem.p != NULL)
+        code = so_error_set(&s->err, SO_FAILED, "Correct the migration.", "%.*s", (int)problem.n, problem.p);
     if (code != SO_OK)
         return code;
     so_turn turn = {.session = s,

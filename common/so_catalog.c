@@ -17,6 +17,13 @@ typedef struct so_catalog_entry
         }                                                                                                    \
     }
 
+/* A message row loses its message and keeps what it says of the whole. */
+#define SO_SQLITE_EMPTIES                                                                                    \
+    "UPDATE main.solidobj_message SET status = 0, type = NULL, key = NULL, operation = NULL, "               \
+    "created_ms = NULL, due_ms = NULL, max_attempts = NULL, keep = NULL, attempts = NULL, "                  \
+    "finished_ms = NULL, incarnation = NULL, turn = NULL, revision = NULL, previous = NULL, "                \
+    "nonce = NULL, args = NULL, result = NULL, error = NULL, idempotency_key = NULL, replacement = NULL "
+
 static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     /* -> id, inbox, stamp, when the first delayed message is due */
     [SO_STMT_NEWEST] = SO_SQLITE("SELECT id, inbox, stamp, "
@@ -65,12 +72,7 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     [SO_STMT_EMPTY_PUT] = SO_SQLITE("INSERT INTO main.solidobj_message(id, inbox, stamp, status) "
                                     "SELECT ?1, ?2, stamp, 0 FROM main.solidobj_message WHERE id = ?1 - 1"),
     /* id: the newest row loses its message */
-    [SO_STMT_EMPTY] =
-        SO_SQLITE("UPDATE main.solidobj_message SET status = 0, type = NULL, key = NULL, operation = NULL, "
-                  "created_ms = NULL, due_ms = NULL, max_attempts = NULL, keep = NULL, attempts = NULL, "
-                  "finished_ms = NULL, incarnation = NULL, turn = NULL, revision = NULL, previous = NULL, "
-                  "nonce = NULL, args = NULL, result = NULL, error = NULL, idempotency_key = NULL, "
-                  "replacement = NULL WHERE id = ?1"),
+    [SO_STMT_EMPTY] = SO_SQLITE(SO_SQLITE_EMPTIES "WHERE id = ?1"),
     /* id: a message that is not the newest, and an empty row before it */
     [SO_STMT_FORGET] = SO_SQLITE("DELETE FROM main.solidobj_message WHERE id IN (?1, ?1 - 1) "
                                  "AND CASE id WHEN ?1 THEN status > 0 ELSE status = 0 END"),
@@ -115,6 +117,44 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     [SO_STMT_OPERATION_SET] = SO_SQLITE(
         "INSERT INTO main.solidobj_operation(type, name, handler, options) VALUES(?1, ?2, ?3, ?4) "
         "ON CONFLICT(type, name) DO UPDATE SET handler = excluded.handler, options = excluded.options"),
+    /* type, operation -> 1 if a message that is sorted asks for it */
+    [SO_STMT_OPERATION_NEEDED] = SO_SQLITE(
+        "SELECT 1 FROM main.solidobj_message m WHERE m.operation = ?2 AND m.status = 1 AND m.id IN ("
+        "SELECT id FROM main.solidobj_mail WHERE type = ?1 "
+        "UNION ALL SELECT id FROM main.solidobj_later WHERE type = ?1 "
+        "UNION ALL SELECT head FROM main.solidobj_queue WHERE type = ?1 "
+        "UNION ALL SELECT head FROM main.solidobj_claim WHERE type = ?1 "
+        "UNION ALL SELECT j.value FROM main.solidobj_claim c, json_each(c.more) j WHERE c.type = ?1) "
+        "LIMIT 1"),
+    /* type, name */
+    [SO_STMT_OPERATION_DELETE] =
+        SO_SQLITE("DELETE FROM main.solidobj_operation WHERE type = ?1 AND name = ?2"),
+    /* -> type, from_version, handler; by type and version */
+    [SO_STMT_MIGRATIONS] = SO_SQLITE("SELECT type, from_version, handler FROM main.solidobj_migration "
+                                     "ORDER BY type, from_version"),
+    /* type, from_version, handler */
+    [SO_STMT_MIGRATION_SET] =
+        SO_SQLITE("INSERT INTO main.solidobj_migration(type, from_version, handler) VALUES(?1, ?2, ?3) "
+                  "ON CONFLICT(type, from_version) DO UPDATE SET handler = excluded.handler"),
+    /* type -> what needs it, or NULL; every message is sorted */
+    [SO_STMT_TYPE_NEEDED] =
+        SO_SQLITE("SELECT CASE "
+                  "WHEN EXISTS (SELECT 1 FROM main.solidobj_actor WHERE type = ?1) THEN 'actors' "
+                  "WHEN EXISTS (SELECT 1 FROM main.solidobj_queue WHERE type = ?1 AND head > 0) "
+                  "OR EXISTS (SELECT 1 FROM main.solidobj_claim WHERE type = ?1) "
+                  "OR EXISTS (SELECT 1 FROM main.solidobj_later WHERE type = ?1) THEN 'messages' "
+                  "WHEN EXISTS (SELECT 1 FROM main.solidobj_message WHERE type = ?1 AND status = 4) "
+                  "THEN 'dead letters' END"),
+    /* All that removes a type: its id. The newest row is only emptied. */
+    [SO_STMT_TYPE_FORGET] =
+        SO_SQLITE("DELETE FROM main.solidobj_message WHERE type = ?1 AND status > 1 "
+                  "AND incarnation IS NULL AND id < (SELECT max(id) FROM main.solidobj_message)"),
+    [SO_STMT_TYPE_EMPTY] =
+        SO_SQLITE(SO_SQLITE_EMPTIES "WHERE id = (SELECT max(id) FROM main.solidobj_message) AND type = ?1"),
+    [SO_STMT_TYPE_UNQUEUE] = SO_SQLITE("DELETE FROM main.solidobj_queue WHERE type = ?1"),
+    [SO_STMT_TYPE_OPERATIONS_DELETE] = SO_SQLITE("DELETE FROM main.solidobj_operation WHERE type = ?1"),
+    [SO_STMT_TYPE_MIGRATIONS_DELETE] = SO_SQLITE("DELETE FROM main.solidobj_migration WHERE type = ?1"),
+    [SO_STMT_TYPE_DELETE] = SO_SQLITE("DELETE FROM main.solidobj_type WHERE type = ?1"),
     /* type, operation, lane, class */
     [SO_STMT_LANES_CHANGE] =
         SO_SQLITE("UPDATE main.solidobj_queue SET lane = ?3 + lane / 10 * 10, class = ?4 "
@@ -159,10 +199,7 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
                   "AND incarnation IS NULL AND id <> ?3 "
                   "AND id < (SELECT max(id) FROM main.solidobj_message)"),
     [SO_STMT_DESTROY_NEWEST] = SO_SQLITE(
-        "UPDATE main.solidobj_message SET status = 0, type = NULL, key = NULL, operation = NULL, "
-        "created_ms = NULL, due_ms = NULL, max_attempts = NULL, keep = NULL, attempts = NULL, "
-        "finished_ms = NULL, incarnation = NULL, turn = NULL, revision = NULL, previous = NULL, "
-        "nonce = NULL, args = NULL, result = NULL, error = NULL, idempotency_key = NULL, replacement = NULL "
+        SO_SQLITE_EMPTIES
         "WHERE id = (SELECT max(id) FROM main.solidobj_message) AND type = ?1 AND key = ?2 AND id <> ?3"),
     [SO_STMT_DESTROY_MAIL] = SO_SQLITE("DELETE FROM main.solidobj_mail WHERE type = ?1 AND key = ?2"),
     [SO_STMT_DESTROY_LATER] = SO_SQLITE("DELETE FROM main.solidobj_later WHERE type = ?1 AND key = ?2"),

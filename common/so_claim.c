@@ -99,19 +99,29 @@ static so_code so_claim_rows(so_session *s, const so_taken *taken, int64_t now_m
 {
     so_visit visit;
     so_message message;
-    bool found;
+    bool found = false;
     so_str state;
+    so_str problem = {0};
     const so_type *type = so_type_by_id(s, taken->type);
     so_code code = so_visit_open(&visit, s, s->arena, type, taken->key, now_ms);
     if (code == SO_OK)
-        code = so_visit_state(&visit);
+        code = so_visit_migrate(&visit, &problem);
     if (code == SO_OK)
         code = so_message_read(s, taken->slot.head, &message, &found);
+    const so_operation *operation = NULL;
     if (code == SO_OK && found)
+        operation = so_operation_by_name(type, message.operation);
+    /* No worker can be given this state: the attempt has failed. */
+    if (code == SO_OK && found && problem.p != NULL)
     {
-        const so_operation *operation = so_operation_by_name(type, message.operation);
-        code = so_state_assemble(&visit.state, operation == NULL ? (so_str){0} : operation->members, &state);
+        bool dead;
+        code = so_visit_fail(&visit, &message, operation, problem, true, -1, &dead);
+        return code == SO_OK ? so_visit_close(&visit) : code;
     }
+    if (code == SO_OK && visit.dirty)
+        code = so_visit_close(&visit);
+    if (code == SO_OK && found)
+        code = so_state_assemble(&visit.state, operation == NULL ? (so_str){0} : operation->members, &state);
     if (code == SO_OK && found)
         code = so_claim_row(s, taken, &visit, state, taken->slot.head, true, rows);
     if (code != SO_OK || taken->slot.more.p == NULL)

@@ -189,6 +189,31 @@ so_code so_fn_test_clock(so_session *s, const so_value *args, int count, so_valu
     return so_work_end(s, code);
 }
 
+static const so_type *so_type_named(so_session *s, so_str name)
+{
+    for (size_t i = 0; i < s->definitions.type_count; i++)
+        if (so_str_equal(s->definitions.types[i].name, name))
+            return &s->definitions.types[i];
+    return NULL;
+}
+
+/* Every state that may be stored must find its way to the new version. */
+static so_code so_version_check(so_session *s, const so_type *type, int64_t version)
+{
+    int64_t before = type->options.state_version;
+    if (version < before)
+        return so_error_set(&s->err, SO_INVALID_ARGUMENT,
+                            "Give the version that it has, or the next one after so_define_migration.",
+                            "state_version of %.*s is %lld and cannot go back", (int)type->name.n,
+                            type->name.p, (long long)before);
+    for (int64_t from = before; from < version; from++)
+        if (so_migration_from(type, from) == NULL)
+            return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Define it with so_define_migration first.",
+                                "%.*s has no migration from state_version %lld", (int)type->name.n,
+                                type->name.p, (long long)from);
+    return SO_OK;
+}
+
 so_code so_fn_define_actor(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
@@ -212,12 +237,11 @@ so_code so_fn_define_actor(so_session *s, const so_value *args, int count, so_va
     if (code != SO_OK)
         return code;
     code = so_definitions_refresh(s);
-    const so_type *type = NULL;
-    for (size_t i = 0; code == SO_OK && i < s->definitions.type_count; i++)
-        if (so_str_equal(s->definitions.types[i].name, name))
-            type = &s->definitions.types[i];
+    const so_type *type = code == SO_OK ? so_type_named(s, name) : NULL;
     so_value params[] = {SO_VALUE_STR(name), SO_VALUE_STR(text)};
     bool changes = type == NULL || !so_json_equal(type->options_text, text);
+    if (code == SO_OK && type != NULL)
+        code = so_version_check(s, type, options.state_version);
     if (code == SO_OK && changes)
         code = so_db_change(s, type == NULL ? SO_STMT_TYPE_INSERT : SO_STMT_TYPE_UPDATE, params);
     if (code == SO_OK && changes)
@@ -260,6 +284,17 @@ static so_code so_operation_store(so_session *s, so_str type_name, so_str name, 
     return code;
 }
 
+/* Whether a value can be a handler. */
+static so_code so_handler_check(so_session *s, const so_value *value, const char *hint)
+{
+    if (value->type != SO_TEXT)
+        return so_error_set(&s->err, SO_INVALID_ARGUMENT, hint, "handler must be text");
+    if (!so_utf8_valid(value->s.p, value->s.n))
+        return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Pass SQL text.",
+                            "handler is not valid UTF-8 text without NUL");
+    return s->port->methods->handler_check(s->port, value->s);
+}
+
 so_code so_fn_define_operation(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
@@ -274,17 +309,11 @@ so_code so_fn_define_operation(so_session *s, const so_value *args, int count, s
         code = so_operation_options_read(s, &args[3], &operation);
     if (code == SO_OK)
         code = so_options_text(s, &args[3], &text);
-    if (code == SO_OK && args[2].type != SO_NULL && args[2].type != SO_TEXT)
-        code = so_error_set(&s->err, SO_INVALID_ARGUMENT, "Pass SQL text, or NULL for an external operation.",
-                            "handler must be text");
     if (code == SO_OK && args[2].type == SO_NULL && operation.query)
         code = so_error_set(&s->err, SO_INVALID_ARGUMENT, "Give the query a handler.",
                             "a query runs inside the database and cannot be external");
-    if (code == SO_OK && args[2].type == SO_TEXT && !so_utf8_valid(args[2].s.p, args[2].s.n))
-        code = so_error_set(&s->err, SO_INVALID_ARGUMENT, "Pass SQL text.",
-                            "handler is not valid UTF-8 text without NUL");
-    if (code == SO_OK && args[2].type == SO_TEXT)
-        code = s->port->methods->handler_check(s->port, args[2].s);
+    if (code == SO_OK && args[2].type != SO_NULL)
+        code = so_handler_check(s, &args[2], "Pass SQL text, or NULL for an external operation.");
     if (code == SO_OK)
         code = so_work_begin(s);
     if (code != SO_OK)
@@ -292,6 +321,140 @@ so_code so_fn_define_operation(so_session *s, const so_value *args, int count, s
     code = so_work_end(s, so_operation_store(s, type_name, name, &args[2], text, &operation));
     if (code == SO_OK)
         *result = SO_VALUE_STR(name);
+    return code;
+}
+
+static so_code so_migration_store(so_session *s, so_str type_name, int64_t from, so_str handler)
+{
+    const so_type *type;
+    bool pure = true;
+    so_code code = so_definitions_refresh(s);
+    if (code == SO_OK)
+        code = so_type_find(s, type_name, &type);
+    if (code != SO_OK)
+        return code;
+    const so_migration *before = so_migration_from(type, from);
+    if (before != NULL && so_str_equal(before->step.handler, handler))
+        return SO_OK;
+    so_operation step = {.type = type, .name = SO_STR("migration"), .handler = handler};
+    code = s->port->methods->handler_pure(s->port, &step, &pure);
+    if (code == SO_OK && !pure)
+        code =
+            so_error_set(&s->err, SO_INVALID_ARGUMENT, "It may read other tables, and answers the new state.",
+                         "a migration's statements may only read");
+    so_value params[] = {SO_VALUE_INT(type->id), SO_VALUE_INT(from), SO_VALUE_STR(handler)};
+    if (code == SO_OK)
+        code = so_db_change(s, SO_STMT_MIGRATION_SET, params);
+    return code == SO_OK ? so_stamp_change(s) : code;
+}
+
+so_code so_fn_define_migration(so_session *s, const so_value *args, int count, so_value *result)
+{
+    (void)count;
+    so_str type_name;
+    int64_t from;
+    so_code code = so_name_check(&args[0], "type", &type_name, &s->err);
+    if (code == SO_OK)
+        code = so_integer_argument(s, &args[1], "from_version", 1, INT64_C(999999999), &from);
+    if (code == SO_OK)
+        code = so_handler_check(s, &args[2], "Pass SQL text whose last statement answers state or patch.");
+    if (code != SO_OK)
+        return code;
+    so_str handler = so_arena_copy_str(s->arena, args[2].s);
+    if (handler.p == NULL)
+        return so_error_nomem(&s->err);
+    code = so_work_begin(s);
+    if (code != SO_OK)
+        return code;
+    code = so_work_end(s, so_migration_store(s, type_name, from, handler));
+    if (code == SO_OK)
+        *result = SO_VALUE_INT(from + 1);
+    return code;
+}
+
+static so_code so_needed(so_session *s, const char *what, so_str by)
+{
+    return so_error_set(&s->err, SO_BLOCKED,
+                        "Let them finish or cancel them; so_destroy removes an actor with all that is its.",
+                        "%.*s still need this %s", (int)by.n, by.p, what);
+}
+
+static so_code so_drop_operation_work(so_session *s, so_str type_name, so_str name, bool *dropped)
+{
+    so_value needed;
+    bool found;
+    so_code code = so_definitions_refresh(s);
+    const so_type *type = code == SO_OK ? so_type_named(s, type_name) : NULL;
+    *dropped = type != NULL && so_operation_by_name(type, name) != NULL;
+    if (!*dropped)
+        return code;
+    so_value params[] = {SO_VALUE_INT(type->id), SO_VALUE_STR(name)};
+    code = so_mailbox_sort(s, so_now_ms(s), INT64_MAX);
+    if (code == SO_OK)
+        code = so_db_row(s, SO_STMT_OPERATION_NEEDED, params, &needed, &found);
+    if (code == SO_OK && found)
+        code = so_needed(s, "operation", SO_STR("messages"));
+    if (code == SO_OK)
+        code = so_db_change(s, SO_STMT_OPERATION_DELETE, params);
+    return code == SO_OK ? so_stamp_change(s) : code;
+}
+
+static so_code so_drop_actor_work(so_session *s, so_str name, bool *dropped)
+{
+    static const so_statement removals[] = {SO_STMT_TYPE_FORGET,
+                                            SO_STMT_TYPE_EMPTY,
+                                            SO_STMT_TYPE_UNQUEUE,
+                                            SO_STMT_TYPE_OPERATIONS_DELETE,
+                                            SO_STMT_TYPE_MIGRATIONS_DELETE,
+                                            SO_STMT_TYPE_DELETE};
+    so_value by;
+    bool found;
+    so_code code = so_definitions_refresh(s);
+    const so_type *type = code == SO_OK ? so_type_named(s, name) : NULL;
+    *dropped = type != NULL;
+    if (type == NULL)
+        return code;
+    so_value params[] = {SO_VALUE_INT(type->id)};
+    code = so_mailbox_sort(s, so_now_ms(s), INT64_MAX);
+    if (code == SO_OK)
+        code = so_db_row(s, SO_STMT_TYPE_NEEDED, params, &by, &found);
+    if (code == SO_OK && by.type == SO_TEXT)
+        code = so_needed(s, "type", by.s);
+    for (size_t i = 0; code == SO_OK && i < sizeof removals / sizeof removals[0]; i++)
+        code = so_db_change(s, removals[i], params);
+    return code == SO_OK ? so_stamp_change(s) : code;
+}
+
+so_code so_fn_drop_operation(so_session *s, const so_value *args, int count, so_value *result)
+{
+    (void)count;
+    so_str type_name;
+    so_str name;
+    bool dropped = false;
+    so_code code = so_name_check(&args[0], "type", &type_name, &s->err);
+    if (code == SO_OK)
+        code = so_name_check(&args[1], "operation", &name, &s->err);
+    if (code == SO_OK)
+        code = so_work_begin(s);
+    if (code != SO_OK)
+        return code;
+    code = so_work_end(s, so_drop_operation_work(s, type_name, name, &dropped));
+    *result = SO_VALUE_INT(dropped);
+    return code;
+}
+
+so_code so_fn_drop_actor(so_session *s, const so_value *args, int count, so_value *result)
+{
+    (void)count;
+    so_str name;
+    bool dropped = false;
+    so_code code = so_name_check(&args[0], "type", &name, &s->err);
+    if (code == SO_OK)
+        code = so_work_begin(s);
+    if (code != SO_OK)
+        return code;
+    code = so_work_end(s, so_drop_actor_work(s, name, &dropped));
+    *result = SO_VALUE_INT(dropped);
     return code;
 }
 
@@ -339,6 +502,15 @@ so_code so_fn_types(so_session *s, const so_value *args, int count, so_value *re
             if (j > 0)
                 so_buffer_add_char(&buffer, ',');
             so_types_operation(&buffer, &type->operations[j]);
+        }
+        so_buffer_add_text(&buffer, "],\"migrations\":[");
+        for (size_t j = 0; j < type->migration_count; j++)
+        {
+            so_buffer_add_text(&buffer, j == 0 ? "{\"from_version\":" : ",{\"from_version\":");
+            so_buffer_add_int(&buffer, type->migrations[j].from_version);
+            so_buffer_add_text(&buffer, ",\"handler\":");
+            so_json_quote(&buffer, type->migrations[j].step.handler);
+            so_buffer_add_char(&buffer, '}');
         }
         so_buffer_add_text(&buffer, "]}");
     }

@@ -11,6 +11,9 @@ so_code so_fn_version(so_session *s, const so_value *args, int count, so_value *
 so_code so_fn_test_clock(so_session *s, const so_value *args, int count, so_value *result);
 so_code so_fn_define_actor(so_session *s, const so_value *args, int count, so_value *result);
 so_code so_fn_define_operation(so_session *s, const so_value *args, int count, so_value *result);
+so_code so_fn_define_migration(so_session *s, const so_value *args, int count, so_value *result);
+so_code so_fn_drop_operation(so_session *s, const so_value *args, int count, so_value *result);
+so_code so_fn_drop_actor(so_session *s, const so_value *args, int count, so_value *result);
 so_code so_fn_types(so_session *s, const so_value *args, int count, so_value *result);
 
 /* Reads the options of a type or an operation, stored or new, over the defaults. */

@@ -11,6 +11,7 @@ typedef struct so_loading
     so_definitions *definitions;
     size_t type_capacity;
     size_t operation_capacity;
+    size_t migration_capacity;
 } so_loading;
 
 static so_code so_load_setting(so_session *s, void *context, const so_value *columns)
@@ -59,14 +60,38 @@ static so_code so_load_type(so_session *s, void *context, const so_value *column
     return so_type_options_read(s, &options, &type->options);
 }
 
+static so_type *so_loaded_type(const so_loading *loading, int64_t id)
+{
+    so_definitions *definitions = loading->definitions;
+    for (size_t i = 0; i < definitions->type_count; i++)
+        if (definitions->types[i].id == id)
+            return &definitions->types[i];
+    return NULL;
+}
+
+static so_code so_load_migration(so_session *s, void *context, const so_value *columns)
+{
+    so_loading *loading = context;
+    so_type *type = so_loaded_type(loading, columns[0].i);
+    if (type == NULL)
+        return SO_OK;
+    if (type->migration_count == 0)
+        loading->migration_capacity = 0;
+    type->migrations = so_grow(s, type->migrations, type->migration_count, &loading->migration_capacity,
+                               sizeof *type->migrations);
+    if (type->migrations == NULL)
+        return so_error_nomem(&s->err);
+    so_migration *migration = &type->migrations[type->migration_count++];
+    *migration = (so_migration){.from_version = columns[1].i};
+    migration->step.name = SO_STR("migration");
+    migration->step.handler = so_arena_copy_str(&s->definitions_arena, columns[2].s);
+    return migration->step.handler.p == NULL ? so_error_nomem(&s->err) : SO_OK;
+}
+
 static so_code so_load_operation(so_session *s, void *context, const so_value *columns)
 {
     so_loading *loading = context;
-    so_definitions *definitions = loading->definitions;
-    so_type *type = NULL;
-    for (size_t i = 0; i < definitions->type_count; i++)
-        if (definitions->types[i].id == columns[0].i)
-            type = &definitions->types[i];
+    so_type *type = so_loaded_type(loading, columns[0].i);
     if (type == NULL)
         return SO_OK;
     if (type->operation_count == 0)
@@ -105,11 +130,17 @@ static so_code so_definitions_read(so_session *s)
         code = so_db_each(s, SO_STMT_TYPES, NULL, so_load_type, &loading);
     if (code == SO_OK)
         code = so_db_each(s, SO_STMT_OPERATIONS, NULL, so_load_operation, &loading);
+    if (code == SO_OK)
+        code = so_db_each(s, SO_STMT_MIGRATIONS, NULL, so_load_migration, &loading);
     if (code != SO_OK)
         return code;
     for (size_t i = 0; i < fresh.type_count; i++)
+    {
         for (size_t j = 0; j < fresh.types[i].operation_count; j++)
             fresh.types[i].operations[j].type = &fresh.types[i];
+        for (size_t j = 0; j < fresh.types[i].migration_count; j++)
+            fresh.types[i].migrations[j].step.type = &fresh.types[i];
+    }
     fresh.loaded = true;
     s->definitions = fresh;
     return SO_OK;
@@ -180,6 +211,14 @@ so_operation *so_operation_by_name(const so_type *type, so_str name)
         else
             low = middle + 1;
     }
+    return NULL;
+}
+
+so_migration *so_migration_from(const so_type *type, int64_t version)
+{
+    for (size_t i = 0; i < type->migration_count; i++)
+        if (type->migrations[i].from_version == version)
+            return &type->migrations[i];
     return NULL;
 }
 

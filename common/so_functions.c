@@ -17,7 +17,10 @@ const so_function so_functions[] = {
     {"so_define_actor", 1, 2, SO_FN_DIRECT, so_fn_define_actor, NULL},
     {"so_define_operation", 3, 4, SO_FN_DIRECT, so_fn_define_operation, NULL},
     {"so_types", 0, 0, SO_FN_DIRECT | SO_FN_IN_TURN | SO_FN_JSON | SO_FN_ROWS, so_fn_types,
-     "type,options,operations"},
+     "type,options,operations,migrations"},
+    {"so_define_migration", 3, 3, SO_FN_DIRECT, so_fn_define_migration, NULL},
+    {"so_drop_operation", 2, 2, SO_FN_DIRECT, so_fn_drop_operation, NULL},
+    {"so_drop_actor", 1, 1, SO_FN_DIRECT, so_fn_drop_actor, NULL},
 
     {"so_send", 3, 5, SO_FN_IN_TURN, so_fn_send, NULL},
     {"so_send_batch", 1, 1, SO_FN_DIRECT | SO_FN_JSON, so_fn_send_batch, NULL},

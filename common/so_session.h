@@ -24,6 +24,7 @@ typedef struct so_type_options
 
 typedef struct so_type so_type;
 
+/* Also a migration's handler. */
 struct so_operation
 {
     const so_type *type;
@@ -35,6 +36,13 @@ struct so_operation
     void *prepared;       /* the port's */
 };
 
+/* One step of a state from a version to the next one. */
+typedef struct so_migration
+{
+    int64_t from_version;
+    so_operation step;
+} so_migration;
+
 struct so_type
 {
     int64_t id;
@@ -43,6 +51,8 @@ struct so_type
     so_type_options options;
     so_operation *operations; /* by name */
     size_t operation_count;
+    so_migration *migrations; /* by version */
+    size_t migration_count;
 };
 
 /* The definitions and settings, as they were at `stamp`. */
@@ -117,6 +127,9 @@ so_code so_operation_find(so_session *s, const so_type *type, so_str name, so_op
 /* NULL if there is none. */
 const so_type *so_type_by_id(so_session *s, int64_t id);
 so_operation *so_operation_by_name(const so_type *type, so_str name);
+
+/* NULL if there is none from this version. */
+so_migration *so_migration_from(const so_type *type, int64_t version);
 
 int64_t so_attempts_allowed(const so_type *type, const so_operation *operation, const so_message *message);
 

@@ -38,6 +38,63 @@ so_code so_visit_state(so_visit *visit)
                          visit->type->options.initial);
 }
 
+/* One step, as a turn that answers nothing but the state. */
+static so_code so_migrate_step(so_visit *visit, so_migration *migration, so_str *problem)
+{
+    so_session *s = visit->session;
+    const so_message message = {.type = visit->type->id, .key = visit->actor.key, .args = SO_STR("{}")};
+    so_turn turn = {.session = s,
+                    .type = visit->type,
+                    .operation = &migration->step,
+                    .message = &message,
+                    .state = &visit->state,
+                    .attempt = 1,
+                    .now_ms = visit->now_ms};
+    bool pure;
+    so_code code = s->port->methods->handler_pure(s->port, &migration->step, &pure);
+    if (code == SO_OK)
+        code = so_turn_run(&turn);
+    if (code != SO_OK)
+        return code;
+    bool more = turn.tell_count > 0 || turn.destroys || turn.result.p != NULL;
+    if (turn.end == SO_TURN_COMPLETED && pure && !more)
+    {
+        visit->actor.revision += so_state_changed(&visit->state);
+        visit->actor.version++;
+        return SO_OK;
+    }
+    so_state_undo(&visit->state);
+    so_str why = turn.end == SO_TURN_FAILED     ? turn.error
+                 : turn.end == SO_TURN_REJECTED ? SO_STR("it cannot reject")
+                                                : SO_STR("it reads, and answers state or patch only");
+    so_buffer buffer;
+    so_buffer_init(&buffer, s->arena);
+    so_buffer_add_text(&buffer, "the migration from state_version ");
+    so_buffer_add_int(&buffer, migration->from_version);
+    so_buffer_add_text(&buffer, " failed: ");
+    so_buffer_add_str(&buffer, why);
+    *problem = so_buffer_str(&buffer);
+    return problem->p == NULL ? so_error_nomem(&s->err) : SO_OK;
+}
+
+so_code so_visit_migrate(so_visit *visit, so_str *problem)
+{
+    so_code code = so_visit_state(visit);
+    int64_t version = visit->actor.version;
+    *problem = (so_str){0};
+    while (code == SO_OK && problem->p == NULL && visit->actor.exists &&
+           visit->actor.version < visit->type->options.state_version)
+    {
+        so_migration *migration = so_migration_from(visit->type, visit->actor.version);
+        if (migration == NULL)
+            *problem = SO_STR("a migration of its state is missing (so_define_migration)");
+        else
+            code = so_migrate_step(visit, migration, problem);
+    }
+    visit->dirty = visit->dirty || visit->actor.version != version;
+    return code;
+}
+
 int64_t so_backoff_ms(const so_type *type, int64_t attempt)
 {
     int64_t pause = type->options.retry_base_ms;
@@ -208,6 +265,7 @@ so_code so_visit_finish(so_visit *visit, so_message *message, so_turn *turn, boo
         if (!actor->exists)
         {
             actor->exists = true;
+            actor->version = visit->type->options.state_version;
             actor->incarnation = id;
             actor->created_ms = visit->now_ms;
         }
@@ -248,7 +306,8 @@ so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operat
     bool fresh = message->id == 0;
     if (fresh)
         message->id = s->newest.id + 1;
-    so_code code = so_visit_state(visit);
+    so_str problem;
+    so_code code = so_visit_migrate(visit, &problem);
     if (code != SO_OK)
         return code;
     *turn = (so_turn){.session = s,
@@ -258,6 +317,12 @@ so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operat
                       .state = &visit->state,
                       .attempt = attempt,
                       .now_ms = visit->now_ms};
+    if (problem.p != NULL)
+    {
+        turn->end = SO_TURN_FAILED;
+        turn->error = problem;
+        return SO_OK;
+    }
     /* Where any end but completion undoes the whole piece of work, a mark would be for nothing. */
     if (records && !marked)
     {

@@ -30,8 +30,14 @@ so_code so_visit_open(so_visit *visit, so_session *s, so_arena *arena, const so_
 void so_visit_resume(so_visit *visit, so_session *s, so_arena *arena, const so_type *type,
                      const so_actor *actor, int64_t now_ms);
 
-/* Makes the state ready to be read. */
+/* Makes the state ready to be read, as it is stored. */
 so_code so_visit_state(so_visit *visit);
+
+/*
+ * Brings the state to the type's version, step by step. *problem: why a step failed (the ones before it
+ * remain), p NULL: none did.
+ */
+so_code so_visit_migrate(so_visit *visit, so_str *problem);
 
 /*
  * Runs one message's turn and, if it completed or was rejected, finishes the message. A message with id 0 was
