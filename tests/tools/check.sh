@@ -40,7 +40,7 @@ step_format() { sources | xargs clang-format --dry-run -Werror; }
 
 step_static() {
   build generated &&
-    sources | grep '\.c$' | xargs -P "$(nproc)" -n 2 sh -c 'clang-tidy --quiet "$@" -- -std=c11 -D_GNU_SOURCE \
+    sources | grep '\.c$' | xargs -P "$(nproc)" -n 1 sh -c 'clang-tidy --quiet "$@" -- -std=c11 -D_GNU_SOURCE \
       -Icommon -Isqlite_ext -Itests/bench -Itests/conformance -Ibuild/gen' clang-tidy
 }
 
