@@ -64,10 +64,16 @@ so_code so_db_change(so_session *s, so_statement statement, const so_value *para
 
 so_code so_work_begin(so_session *s) { return s->port->methods->begin(s->port, true); }
 
-so_code so_work_begin_reading(so_session *s) { return s->port->methods->begin(s->port, false); }
+/* A turn is inside a piece of work already, which stays open. */
+so_code so_work_begin_reading(so_session *s)
+{
+    return s->turn != NULL ? SO_OK : s->port->methods->begin(s->port, false);
+}
 
 so_code so_work_end(so_session *s, so_code code)
 {
+    if (s->turn != NULL)
+        return code;
     if (code == SO_OK)
         return s->port->methods->end(s->port, true);
     so_error err = s->err;

@@ -108,7 +108,8 @@ so_code so_db_each(so_session *s, so_statement statement, const so_value *params
                    void *context);
 so_code so_db_change(so_session *s, so_statement statement, const so_value *params);
 
-/* Begins a piece of work, and ends it: keeps it if `code` is SO_OK, else undoes it and returns `code`. */
+/* Begins a piece of work, and ends it: keeps it if `code` is SO_OK, else undoes it and returns `code`. What
+ * reads during a turn reads in the turn's piece of work. */
 so_code so_work_begin(so_session *s);
 so_code so_work_begin_reading(so_session *s);
 so_code so_work_end(so_session *s, so_code code);
