@@ -225,6 +225,13 @@ static so_code so_message_refused(so_session *s, so_message *message, so_str typ
         return so_mailbox_room(s, type, message->key, 1);
     }
     code = so_work_begin(s);
+    if (code == SO_INSIDE_STATEMENT)
+    {
+        /* In a transaction the scope does not tell. The inbox grows until somebody can sort it. */
+        so_error_clear(&s->err);
+        *max_inbox = INT64_MAX;
+        return SO_OK;
+    }
     if (code != SO_OK)
         return code;
     code = so_definitions_refresh(s);

@@ -210,9 +210,21 @@ static so_code so_port_writable(so_port *port)
 {
     so_sqlite *connection = so_sqlite_of(port);
     sqlite3_stmt *statement;
-    if (so_port_scope(port) == SO_SCOPE_STATEMENT)
+    so_scope scope = so_port_scope(port);
+    if (scope == SO_SCOPE_STATEMENT)
         return so_inside_statement(connection);
-    so_code code = so_sqlite_control_statement(connection, SO_CONTROL_QUERY_ONLY, &statement);
+    so_code code = so_controls_prepare(connection);
+    /* In a transaction only a savepoint tells whether one of the caller's statements writes. */
+    if (code == SO_OK && scope == SO_SCOPE_TRANSACTION)
+    {
+        code = so_sqlite_control(connection, SO_CONTROL_WORK);
+        if (code == SO_OK)
+            code = so_sqlite_control(connection, SO_CONTROL_WORK_RELEASE);
+        else if (code == SO_ENGINE && connection->session.err.engine_code == SQLITE_BUSY)
+            return so_inside_statement(connection);
+    }
+    if (code == SO_OK)
+        code = so_sqlite_control_statement(connection, SO_CONTROL_QUERY_ONLY, &statement);
     if (code != SO_OK)
         return code;
     bool query_only = sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int(statement, 0) != 0;
