@@ -15,32 +15,28 @@ OPERATIONS = {
 # Each gives the rows that break a rule of the product.
 RULES = {
     "an unfinished message is in the mailbox once":
-        "SELECT m.message FROM solidobj_messages_view m WHERE m.finished_at IS NULL"
-        " AND (SELECT count(*) FROM solidobj_mailbox_view b WHERE b.message = m.message) <> 1",
-    "a finished message is not in the mailbox":
-        "SELECT message FROM solidobj_mailbox_view WHERE message IN"
-        " (SELECT message FROM solidobj_messages_view WHERE finished_at IS NOT NULL)",
+        "SELECT message FROM solidobj_messages_view WHERE finished_at IS NULL EXCEPT SELECT message FROM solidobj_mailbox_view",
+    "the mailbox holds unfinished messages, once":
+        "SELECT message FROM solidobj_mailbox_view GROUP BY message HAVING count(*) > 1 UNION ALL "
+        "SELECT * FROM (SELECT message FROM solidobj_mailbox_view"
+        " EXCEPT SELECT message FROM solidobj_messages_view WHERE finished_at IS NULL)",
     "a dead message has one dead letter":
-        "SELECT message FROM solidobj_messages_view m WHERE status = 'dead'"
-        " AND (SELECT count(*) FROM solidobj_dead_letters_view d WHERE d.message = m.message) <> 1",
+        "SELECT message FROM solidobj_dead_letters_view GROUP BY message HAVING count(*) > 1 UNION ALL "
+        "SELECT * FROM (SELECT message FROM solidobj_messages_view WHERE status = 'dead'"
+        " EXCEPT SELECT message FROM solidobj_dead_letters_view)",
     "a completed message belongs to a living actor":
-        "SELECT message FROM solidobj_messages_view m WHERE status = 'completed' AND NOT EXISTS"
-        " (SELECT 1 FROM solidobj_actors_view a WHERE a.type = m.type AND a.key = m.key)",
+        "SELECT type, key FROM solidobj_messages_view WHERE status = 'completed' EXCEPT SELECT type, key FROM solidobj_actors_view",
     "turn numbers of an incarnation are unique":
         "SELECT max(message) FROM solidobj_messages_view WHERE turn IS NOT NULL"
         " GROUP BY type, key, incarnation, turn HAVING count(*) <> 1",
-    "an unfinished message has one place":
-        "SELECT m.id FROM solidobj_message m WHERE m.status = 1 AND 1 <>"
-        " (m.id >= (SELECT inbox FROM solidobj_message ORDER BY id DESC LIMIT 1))"
-        " + (SELECT count(*) FROM solidobj_mail x WHERE x.id = m.id)"
-        " + (SELECT count(*) FROM solidobj_later x WHERE x.id = m.id)"
-        " + (SELECT count(*) FROM solidobj_queue x WHERE x.head = m.id)"
-        " + (SELECT count(*) FROM solidobj_claim x WHERE x.head = m.id"
-        "    OR m.id IN (SELECT value FROM json_each(coalesce(x.more, '[]'))))",
-    "a place holds an unfinished message":
-        "SELECT p.id FROM (SELECT id FROM solidobj_mail UNION ALL SELECT id FROM solidobj_later"
-        " UNION ALL SELECT head FROM solidobj_queue UNION ALL SELECT head FROM solidobj_claim) p"
-        " WHERE NOT EXISTS (SELECT 1 FROM solidobj_message m WHERE m.id = p.id AND m.status = 1)",
+    "an unfinished message, and no other, has one place":
+        "SELECT id FROM (SELECT id FROM solidobj_mail UNION ALL SELECT id FROM solidobj_later"
+        " UNION ALL SELECT head FROM solidobj_queue UNION ALL SELECT head FROM solidobj_claim"
+        " UNION ALL SELECT value FROM solidobj_claim, json_each(more)"
+        " UNION ALL SELECT id FROM solidobj_message WHERE status = 1"
+        "   AND id >= (SELECT inbox FROM solidobj_message ORDER BY id DESC LIMIT 1)"
+        " UNION ALL SELECT -id FROM solidobj_message WHERE status = 1)"
+        " GROUP BY abs(id) HAVING count(*) <> 2 OR sum(id) <> 0",
 }
 
 
