@@ -24,6 +24,7 @@ struct so_handler
         sqlite3_stmt *statement;
         int parameter_count;
         int column_count;
+        int prepared;            /* how often SQLite had prepared it anew when its columns were mapped */
         signed char *parameters; /* so_turn_parameter_index() of each */
         signed char *columns;    /* so_turn_column_index() of each; the last statement's */
     } statements[];
@@ -139,11 +140,16 @@ void so_sqlite_handler_forget(so_port *port)
 /* What a prepared statement's names mean to the turn. */
 static so_code so_handler_map(so_sqlite *connection, struct so_handler_statement *one)
 {
+    sqlite3_free(one->parameters);
+    one->prepared = sqlite3_stmt_status(one->statement, SQLITE_STMTSTATUS_REPREPARE, 0);
     one->parameter_count = sqlite3_bind_parameter_count(one->statement);
     one->column_count = sqlite3_column_count(one->statement);
     one->parameters = sqlite3_malloc64((sqlite3_uint64)(one->parameter_count + one->column_count) + 1);
     if (one->parameters == NULL)
+    {
+        one->parameter_count = one->column_count = 0;
         return so_error_nomem(&connection->session.err);
+    }
     one->columns = one->parameters + one->parameter_count;
     for (int i = 0; i < one->parameter_count; i++)
     {
@@ -154,12 +160,16 @@ static so_code so_handler_map(so_sqlite *connection, struct so_handler_statement
     {
         const char *name = sqlite3_column_name(one->statement, i);
         one->columns[i] = (signed char)(name == NULL ? -1 : so_turn_column_index(name));
+        /* "rows inserted" and the like: PRAGMA count_changes is on. */
+        if (one->columns[i] == -1 && name != NULL && strncmp(name, "rows ", 5) == 0 &&
+            !sqlite3_stmt_readonly(one->statement))
+            one->columns[i] = -2;
     }
     return SO_OK;
 }
 
 /* An operation's handler, prepared at its first use. SO_ENGINE: SQLite refuses one of its statements now. */
-static so_code so_handler_of(so_sqlite *connection, so_operation *operation, const so_handler **prepared)
+static so_code so_handler_of(so_sqlite *connection, so_operation *operation, so_handler **prepared)
 {
     *prepared = operation->prepared;
     if (*prepared != NULL)
@@ -206,7 +216,7 @@ static so_code so_handler_of(so_sqlite *connection, so_operation *operation, con
 
 so_code so_sqlite_handler_pure(so_port *port, so_operation *operation, bool *pure)
 {
-    const so_handler *handler;
+    so_handler *handler;
     /* Running it will tell what is wrong. */
     *pure = so_handler_of((so_sqlite *)port, operation, &handler) == SO_OK && handler->pure;
     return SO_OK;
@@ -267,7 +277,7 @@ static so_code so_handler_columns(so_sqlite *connection, const struct so_handler
     return SO_OK;
 }
 
-static so_code so_handler_step(so_sqlite *connection, const struct so_handler_statement *one, bool last,
+static so_code so_handler_step(so_sqlite *connection, struct so_handler_statement *one, bool last,
                                so_turn *turn, so_handler_end *end)
 {
     sqlite3_stmt *statement = one->statement;
@@ -291,7 +301,13 @@ static so_code so_handler_step(so_sqlite *connection, const struct so_handler_st
                 so_error_set(&connection->session.err, SO_INVALID_ARGUMENT, "Add LIMIT 1, or an aggregate.",
                              "the handler's last statement returned more than one row");
         else if (last)
-            code = so_handler_columns(connection, one, turn);
+        {
+            /* The schema changed, and with it perhaps the columns of a *. */
+            if (sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_REPREPARE, 0) != one->prepared)
+                code = so_handler_map(connection, one);
+            if (code == SO_OK)
+                code = so_handler_columns(connection, one, turn);
+        }
     }
     if (code != SO_OK)
     {
@@ -306,7 +322,7 @@ so_code so_sqlite_handler_run(so_port *port, so_operation *operation, so_turn *t
     so_sqlite *connection = (so_sqlite *)port;
     *end = SO_HANDLER_DONE;
     so_error_clear(&connection->session.err);
-    const so_handler *handler;
+    so_handler *handler;
     so_code code = so_handler_of(connection, operation, &handler);
     if (code == SO_NOMEM || (code == SO_ENGINE && so_error_is_engines(connection->session.err.engine_code)))
         return code;
@@ -317,7 +333,7 @@ so_code so_sqlite_handler_run(so_port *port, so_operation *operation, so_turn *t
     }
     for (int i = 0; code == SO_OK && *end == SO_HANDLER_DONE && i < handler->count; i++)
     {
-        const struct so_handler_statement *one = &handler->statements[i];
+        struct so_handler_statement *one = &handler->statements[i];
         code = so_handler_step(connection, one, i == handler->count - 1, turn, end);
         sqlite3_reset(one->statement);
         sqlite3_clear_bindings(one->statement);

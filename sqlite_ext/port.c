@@ -62,13 +62,22 @@ so_code so_sqlite_control_statement(so_sqlite *connection, so_control control, s
     return code;
 }
 
+/* Runs a statement that gives nothing; under PRAGMA count_changes it gives a row all the same. */
+static int so_step(sqlite3_stmt *statement)
+{
+    int rc = sqlite3_step(statement);
+    while (rc == SQLITE_ROW)
+        rc = sqlite3_step(statement);
+    return rc;
+}
+
 so_code so_sqlite_control(so_sqlite *connection, so_control control)
 {
     sqlite3_stmt *statement;
     so_code code = so_sqlite_control_statement(connection, control, &statement);
     if (code != SO_OK)
         return code;
-    sqlite3_step(statement);
+    so_step(statement);
     return so_sqlite_done(connection, statement, SO_OK);
 }
 
@@ -551,7 +560,7 @@ static so_code so_port_change(so_port *port, so_statement which, const so_value 
     so_code code = so_catalog_start(connection, which, params, &statement);
     if (code != SO_OK)
         return code;
-    sqlite3_step(statement);
+    so_step(statement);
     *changed = sqlite3_changes(connection->db);
     return so_sqlite_done(connection, statement, SO_OK);
 }
@@ -591,7 +600,7 @@ static so_code so_port_append(so_port *port, const so_message *message, int64_t 
                  sqlite3_txn_state(connection->db, NULL) == SQLITE_TXN_NONE;
     if (alone)
         so_gate_in(connection);
-    int rc = sqlite3_step(statement);
+    int rc = so_step(statement);
     *stored = rc == SQLITE_DONE && sqlite3_changes(connection->db) > 0;
     *id = sqlite3_last_insert_rowid(connection->db);
     code = so_sqlite_done(connection, statement, SO_OK);
@@ -645,7 +654,7 @@ static so_code so_port_record(so_port *port, const so_message *message, so_newes
     so_bind_str(statement, 17, message->error);
     so_bind_str(statement, 18, message->idempotency_key.p == NULL ? (so_str){0} : message->args);
     so_bind_str(statement, 19, message->idempotency_key);
-    int rc = sqlite3_step(statement);
+    int rc = so_step(statement);
     if (rc == SQLITE_DONE)
     {
         newest->id = message->id;
@@ -674,7 +683,7 @@ static so_code so_port_settle(so_port *port, const so_message *message, const so
     so_bind_optional(statement, 9, message->nonce);
     so_bind_str(statement, 10, message->result);
     so_bind_str(statement, 11, message->error);
-    int rc = sqlite3_step(statement);
+    int rc = so_step(statement);
     if (rc == SQLITE_DONE && sqlite3_changes(connection->db) != 1)
         code = so_error_set(&connection->session.err, SO_LOST_CLAIM, NULL,
                             "message %lld was finished by somebody else", (long long)message->id);
@@ -702,7 +711,7 @@ static so_code so_port_write_actor(so_port *port, const so_actor *actor, bool cr
     sqlite3_bind_int64(statement, 10, actor->bytes);
     so_bind_str(statement, 11, actor->state);
     sqlite3_bind_int64(statement, 12, actor->version);
-    sqlite3_step(statement);
+    so_step(statement);
     return so_sqlite_done(connection, statement, SO_OK);
 }
 

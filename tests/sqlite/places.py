@@ -7,6 +7,7 @@ from fixture import Database, call, check
 OPERATIONS = {
     "count": "SELECT so_set('n', coalesce(so_get('n'), 0) + 1) AS result",
     "note": "INSERT INTO note(key, text) VALUES (:key, :args ->> 'text'); SELECT changes() AS result",
+    "write": "INSERT INTO note(key, text) VALUES (:key, 'written')",
     "refuse": "SELECT so_raise('NO', 'never')",
     "break": "INSERT INTO note(key, text) VALUES (:key, 'half'); SELECT abs(-9223372036854775808) AS result",
     "outside": None,
