@@ -186,6 +186,31 @@ static so_code so_controls_prepare(so_sqlite *connection)
     return code == SO_NOT_INSTALLED ? SO_OK : code;
 }
 
+/* Whether files are attached; older versions cannot tell. */
+static bool so_attached(const so_sqlite *connection)
+{
+    return sqlite3_libversion_number() < 3039000 || sqlite3_db_name(connection->db, 2) != NULL;
+}
+
+/* BEGIN IMMEDIATE locks every attached file, and waits for whoever writes to one; we write to main only. */
+static so_code so_begin_transaction(so_sqlite *connection, bool write)
+{
+    if (!write || connection->controls[SO_CONTROL_LOCK] == NULL || !so_attached(connection))
+        return so_sqlite_control(connection, write ? SO_CONTROL_BEGIN_WRITE : SO_CONTROL_BEGIN_READ);
+    so_code code = so_sqlite_control(connection, SO_CONTROL_BEGIN_READ);
+    if (code != SO_OK)
+        return code;
+    code = so_sqlite_control(connection, SO_CONTROL_LOCK);
+    if (code != SO_OK)
+    {
+        so_error err = connection->session.err;
+        so_sqlite_control(connection, SO_CONTROL_ROLLBACK);
+        connection->session.err = err;
+    }
+    /* The tables were dropped; so_install() makes them again. */
+    return code == SO_NOT_INSTALLED ? so_sqlite_control(connection, SO_CONTROL_BEGIN_WRITE) : code;
+}
+
 static so_code so_port_begin(so_port *port, bool write)
 {
     so_sqlite *connection = so_sqlite_of(port);
@@ -205,7 +230,7 @@ static so_code so_port_begin(so_port *port, bool write)
     {
         if (write)
             so_gate_in(connection);
-        so_code code = so_sqlite_control(connection, write ? SO_CONTROL_BEGIN_WRITE : SO_CONTROL_BEGIN_READ);
+        so_code code = so_begin_transaction(connection, write);
         if (code == SO_OK)
             connection->piece = SO_PIECE_TRANSACTION;
         else
