@@ -236,6 +236,17 @@ static bool so_error_is_engines(int rc)
     return false;
 }
 
+/* Whether nothing can be written to main; the handler's statement may have met another file that is
+ * read-only. */
+static bool so_main_is_read_only(so_sqlite *connection)
+{
+    so_error err = connection->session.err;
+    bool read_only = so_sqlite_control(connection, SO_CONTROL_LOCK) == SO_ENGINE &&
+                     (connection->session.err.engine_code & 0xff) == SQLITE_READONLY;
+    connection->session.err = err;
+    return read_only;
+}
+
 /* A failed statement: the handler's fault (*end), or the engine's error. A function of ours has left its own
  * error. */
 static so_code so_handler_failed(so_sqlite *connection, int rc, so_handler_end *end)
@@ -247,7 +258,8 @@ static so_code so_handler_failed(so_sqlite *connection, int rc, so_handler_end *
     so_code code = so_sqlite_error(connection, rc);
     if (code == SO_NOT_INSTALLED)
         return SO_OK;
-    if (code == SO_NOMEM || so_error_is_engines(rc))
+    if (code == SO_NOMEM || so_error_is_engines(rc) ||
+        ((rc & 0xff) == SQLITE_READONLY && so_main_is_read_only(connection)))
     {
         *end = SO_HANDLER_DONE;
         return code;

@@ -159,8 +159,15 @@ def read_only_attached():
         uri.enable_load_extension(True)
         uri.load_extension(os.environ.get("SOLIDOBJ", "build/solidobj"))
         uri.execute("ATTACH ? AS fixed", (f"file:{path}?{how}",))
-        call(uri, "SELECT so_define_operation('T', 'theirs', 'SELECT y AS result FROM fixed.x')") 
+        call(uri, "SELECT so_define_operation('T', 'theirs', 'SELECT y AS result FROM fixed.x')")
         equal(call(uri, "SELECT so_call('T', '1', 'theirs')"), "7", f"{how}: a handler that reads the attached file")
+        # It is the handler's fault that this file is read-only: main is not, and others are not held up.
+        call(uri, "SELECT so_define_operation('T', 'writes', 'INSERT INTO fixed.x VALUES (1)')")
+        refused(uri, "SELECT so_call('T', '2', 'writes')", "SO_FAILED: attempt to write a readonly database")
+        call(uri, "SELECT so_send('T', '2', 'writes')")
+        call(uri, "SELECT so_send('T', '3', 'count')")
+        equal(answer(uri, "SELECT so_run()"), {"turns": 3, "completed": 1, "rejected": 0, "retried": 1, "dead": 1},
+              f"{how}: a worker meets a handler that cannot write")
         uri.close()
     refused(c, "SELECT so_call('T', '1', 'theirs')", "SO_FAILED: no such table: fixed.x")
     holds(c, "a read-only attached file")
