@@ -64,6 +64,9 @@ int sqlite3_solidobj_init(sqlite3 *db, char **error, const sqlite3_api_routines 
     sqlite3_finalize(loaded);
     if (there == SQLITE_OK)
         return SQLITE_OK;
+    /* sqlite3_open() takes the error that an automatic extension leaves on the connection for its own. */
+    sqlite3_prepare_v2(db, "SELECT 1", -1, &loaded, NULL);
+    sqlite3_finalize(loaded);
     so_json_use_allocator(so_sqlite_alloc, so_sqlite_release);
     so_registration *registration = sqlite3_malloc64(sizeof *registration);
     if (registration == NULL)
