@@ -52,6 +52,7 @@ all: $(LIBRARY) $(BENCH)
 # $(BENCH) and $(CONFORMANCE)
 include tests/bench/bench.mk
 -include tests/conformance/conformance.mk
+-include tests/fuzz/fuzz.mk
 
 # ---- SQL files as C strings: sql/sqlite/schema.sql -> gen/sqlite_schema.h, `so_sql_schema` --------
 
