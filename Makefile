@@ -45,7 +45,7 @@ BENCH          := $(BUILD)/solidobj-bench
 CONFORMANCE    := $(BUILD)/conformance
 
 .PHONY: all generated unit bench check check-quick check-docs check-format check-static check-unit \
-        check-conformance install uninstall format clean help
+        check-conformance check-fuzz check-memory install uninstall format clean help
 
 all: $(LIBRARY) $(BENCH)
 
@@ -53,6 +53,7 @@ all: $(LIBRARY) $(BENCH)
 include tests/bench/bench.mk
 -include tests/conformance/conformance.mk
 -include tests/fuzz/fuzz.mk
+-include tests/memory/memory.mk
 
 # ---- SQL files as C strings: sql/sqlite/schema.sql -> gen/sqlite_schema.h, `so_sql_schema` --------
 
@@ -138,7 +139,7 @@ check-quick:
 	@tests/tools/packages.sh check
 	@tests/tools/check.sh quick
 
-check-docs check-format check-static check-unit check-conformance:
+check-docs check-format check-static check-unit check-conformance check-fuzz check-memory:
 	@tests/tools/packages.sh check
 	@tests/tools/check.sh $(@:check-%=%)
 
@@ -177,6 +178,8 @@ help:
 #: make check-static       clang-tidy
 #: make check-unit         unit tests
 #: make check-conformance  the conformance suite
+#: make fuzz SECONDS=600   the fuzzers, for so long
+#: make memory             what a connection takes, and what a million calls leave
 #: make install            into $(PREFIX)/lib and $(PREFIX)/bin; PREFIX=/usr/local
 #: make uninstall
 #: make format             rewrite all C files in the house format

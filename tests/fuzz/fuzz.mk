@@ -5,14 +5,14 @@
 
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-# What a fuzz run in the check takes in all.
-SECONDS ?= 45
+# For all fuzzers together.
+SECONDS ?= 60
 
 .PHONY: fuzz fuzzers
 
 fuzz:
 	@tests/tools/packages.sh check
-	@tests/tools/fuzz.sh $(SECONDS) $(BUILD)/found
+	@tests/tools/fuzz.sh $(SECONDS) build/found
 
 fuzzers: $(FUZZERS)
 

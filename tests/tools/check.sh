@@ -22,6 +22,8 @@ conformance         all,quick       sum     180
 unit-sanitized      all             sum     240
 conform-sanitized   all             sum     240
 scripts             all,quick       any     300
+fuzz                all             sum     180
+memory              all             one      60
 bench-smoke         all,quick       one      60
 install             all             one      60
 docs                all             sum     420
@@ -70,6 +72,12 @@ step_scripts() {
   shopt -s nullglob
   each_program tests/scripts/*.sh tests/sqlite/*.sh tests/sqlite/*.py
 }
+
+# The corpora, and a short search; longer: make fuzz SECONDS=600.
+step_fuzz() { tests/tools/fuzz.sh 45; }
+
+# A tenth of the calls of `make memory`.
+step_memory() { build all build/memory && build/memory 100000; }
 
 step_bench-smoke() {
   build all || return 1

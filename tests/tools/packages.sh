@@ -8,6 +8,10 @@ set -eu
 program() { command -v "$1" >/dev/null 2>&1; }
 header() { echo "#include <$1>" | gcc -M -MG -x c - 2>/dev/null | grep -q "/$1"; }
 archive() { [ "$(gcc -print-file-name="$1" 2>/dev/null)" != "$1" ]; }
+fuzzer() {
+  echo 'int LLVMFuzzerTestOneInput(const char *p, unsigned long n); int LLVMFuzzerTestOneInput(const char *p, unsigned long n)
+    { return p && n ? 0 : 0; }' | clang -fsanitize=fuzzer,address,undefined -x c - -o /dev/null 2>/dev/null
+}
 both() { header "$1" && archive "$2"; }
 
 # package, what shows that it is there, who needs it
@@ -20,6 +24,7 @@ libjansson-dev both jansson.h libjansson.a      bench check
 libcmocka-dev  header cmocka.h                  check
 sqlite3        program sqlite3                  check
 clang          program clang                    check
+libclang-rt-dev fuzzer -                        check
 clang-format   program clang-format             check
 clang-tidy     program clang-tidy               check
 python3        program /usr/bin/python3         check
