@@ -11,6 +11,8 @@
 #include <wchar.h>
 #include <cmocka.h>
 
+#include "in_range.h"
+
 static void every_code_has_its_own_name(void **state)
 {
     (void)state;
@@ -133,11 +135,11 @@ static void long_texts_are_cut_between_characters(void **state)
         so_error_set(&err, SO_FAILED, text, "%s", text);
 
         size_t kept = strlen(err.message);
-        assert_in_range(kept, SO_ERROR_MESSAGE_BYTES - 4, SO_ERROR_MESSAGE_BYTES - 1);
+        assert_uint_in_range(kept, SO_ERROR_MESSAGE_BYTES - 4, SO_ERROR_MESSAGE_BYTES - 1);
         assert_int_equal((kept - lead) % 4, 0);
         assert_memory_equal(err.message, text, kept);
         kept = strlen(err.hint);
-        assert_in_range(kept, SO_ERROR_HINT_BYTES - 4, SO_ERROR_HINT_BYTES - 1);
+        assert_uint_in_range(kept, SO_ERROR_HINT_BYTES - 4, SO_ERROR_HINT_BYTES - 1);
         assert_int_equal((kept - lead) % 4, 0);
     }
 }

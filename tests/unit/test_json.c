@@ -9,6 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "in_range.h"
+
 #include "json_fixture.h"
 #include "so_json_internal.h"
 
@@ -491,7 +493,7 @@ static void the_short_way_and_the_parser_agree(void **state)
         }
         so_arena_reset(&arena);
     }
-    assert_in_range(valid, ROUNDS / 4, ROUNDS - ROUNDS / 4);
+    assert_uint_in_range(valid, ROUNDS / 4, ROUNDS - ROUNDS / 4);
     test_free(text);
 }
 
@@ -591,7 +593,7 @@ static void every_failed_allocation_is_out_of_memory(void **state)
             fail_msg("allocation %zu: %s: %s", fail_at, so_code_name(code), err.message);
         assert_int_equal(err.code, code);
     }
-    assert_in_range(fail_at, 20, 10000);
+    assert_uint_in_range(fail_at, 20, 10000);
 }
 
 int main(void)

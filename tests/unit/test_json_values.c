@@ -14,6 +14,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "in_range.h"
+
 #include "json_fixture.h"
 
 static void walking_gives_every_member_and_element(void **state)
@@ -33,7 +35,7 @@ static void walking_gives_every_member_and_element(void **state)
     {
         assert_true(so_str_is(name, names[count]));
         assert_true(so_str_is(value, values[count]));
-        assert_in_range((uintptr_t)value.p, (uintptr_t)object.p, (uintptr_t)object.p + object.n);
+        assert_uint_in_range((uintptr_t)value.p, (uintptr_t)object.p, (uintptr_t)object.p + object.n);
     }
     assert_false(iter.failed);
     assert_int_equal(count, 5);
@@ -526,7 +528,7 @@ static void scanning_damaged_text_ends_and_stays_inside(void **state)
         so_json_iter_init(&iter, &arena, json);
         while (so_json_iter_next(&iter, &name, &value))
             count++;
-        assert_in_range(count, 0, length);
+        assert_uint_in_range(count, 0, length);
         so_json_get(&arena, json, SO_STR("d"), &value);
         assert_int_equal(so_json_to_value(&arena, json, &sql, &err), SO_OK);
         so_json_equal(json, str(document));

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "in_range.h"
+
 typedef so_code (*check_function)(const so_value *value, const char *what, so_str *taken, so_error *err);
 
 static void takes(check_function check, const char *text, size_t length)
@@ -228,7 +230,7 @@ static void a_refused_name_is_shown_short_and_harmless(void **state)
     (void)state;
     memset(text, '\n', sizeof text);
     so_name_check(&value, "type", &taken, &err);
-    assert_in_range(strlen(err.message), 20, 200);
+    assert_uint_in_range(strlen(err.message), 20, 200);
     assert_null(strchr(err.message, '\n'));
     assert_non_null(strstr(err.message, "2000 bytes"));
 }

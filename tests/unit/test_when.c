@@ -13,6 +13,8 @@
 #include <time.h>
 #include <cmocka.h>
 
+#include "in_range.h"
+
 #define NOW INT64_C(1796115600000) /* 2026-12-01T09:00:00Z */
 
 static so_code parse(const char *text, size_t length, int64_t *ms, so_error *err)
@@ -238,7 +240,7 @@ static void every_cut_of_a_moment_is_refused_or_a_moment(void **state)
 
             memcpy(copy, texts[i], length);
             if (parse(copy, length, &ms, &err) == SO_OK)
-                assert_in_range(ms, 1, SO_WHEN_MAX_MS);
+                assert_uint_in_range(ms, 1, SO_WHEN_MAX_MS);
             test_free(copy);
         }
     }
