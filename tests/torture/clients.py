@@ -1,0 +1,376 @@
+"""The processes of a round: senders, callers, workers inside the database, external workers.
+
+Each writes what it is about to do and what came of it into a log of its own, one JSON array a line, with one write() a
+line, so that the log survives a SIGKILL:
+
+    [monotonic us, wall ms, "begin", number, kind, arguments]
+    [monotonic us, wall ms, "end", number, "ok" or "error", value or error code]
+    [monotonic us, wall ms, "start", message, attempt]               a handler began
+
+What a client wants done once is an *offer*, known by (sender, number); the arguments carry both to wherever the message
+ends: into the result, the rejection, or the dead letter. Besides, they say how its handler is to behave:
+
+    r  it is rejected          f  it fails at the first f attempts          k  it kills its process at the first k
+    t  it tells this key of the type T
+"""
+import datetime
+import json
+import os
+import random
+import signal
+import sqlite3
+import time
+
+LIBRARY = os.environ.get("SOLIDOBJ", "build/solidobj")
+MAX_ATTEMPTS = 4
+BUSY_SECONDS = 20
+DONE = object()  # what a role answers that has nothing left to do
+
+STEP = """
+SELECT started(:message, :attempt, :args ->> 'k');
+INSERT INTO done(type, key, incarnation, message, sender, number, attempt, n)
+VALUES(:type, :key, so_self() ->> 'incarnation', :message, :args ->> 's', :args ->> 'm', :attempt, so_get('n') + 1);
+SELECT so_raise('NO', 'refused', json_array(:args ->> 's', :args ->> 'm')) WHERE :args ->> 'r';
+SELECT so_tell('T', :args ->> 't', 'step', json_object('s', 'm' || :message, 'm', 0)) WHERE :args ->> 't' IS NOT NULL;
+SELECT broken(:attempt, :args ->> 'f');
+SELECT json_array(so_set('n', so_get('n') + 1), :args ->> 's', :args ->> 'm') AS result_json"""
+
+SCHEMA = """
+CREATE TABLE done(id INTEGER PRIMARY KEY, type, key, incarnation, message, sender, number, attempt, n);
+CREATE TABLE outbox(id INTEGER PRIMARY KEY, type, key, operation, args, options);
+CREATE TABLE sent(message);
+CREATE TRIGGER outbox_sends AFTER INSERT ON outbox BEGIN
+    SELECT so_send(new.type, new.key, new.operation, new.args, new.options);
+END;"""
+
+
+def connect(path, settings):
+    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    db.enable_load_extension(True)
+    db.load_extension(LIBRARY)
+    db.execute("PRAGMA synchronous = " + settings["synchronous"]).fetchall()
+    return db
+
+
+def value(db, sql, *values):
+    return db.execute(sql, values).fetchall()[0][0]
+
+
+def install(path, settings):
+    if not settings["doorbell"]:
+        os.mkdir(path + "-solidobj")  # what stands in the way of the file
+    db = connect(path, settings)
+    value(db, "PRAGMA journal_mode = " + settings["journal"])
+    db.create_function("started", 3, lambda *_: None)
+    db.create_function("broken", 2, lambda *_: None)
+    db.executescript(SCHEMA)
+    value(db, "SELECT so_install()")
+    options = {"initial": {"n": 0}, "max_attempts": MAX_ATTEMPTS, "retry_base_ms": 1, "retry_cap_ms": 40, "lease_ms": 300}
+    for kind in ("C", "X", "T"):
+        value(db, "SELECT so_define_actor(?, ?)", kind, json.dumps({**options, "max_mailbox": 1000000}))
+        value(db, "SELECT so_define_operation(?, 'step', ?)", kind, STEP)
+    value(db, "SELECT so_define_operation('X', 'out', NULL)")
+    db.close()
+
+
+class Failed(Exception):
+    """An error that a call answered; its text is the code."""
+
+
+class Client:
+    """One process with one connection."""
+
+    def __init__(self, path, log_path, settings, name, seed):
+        self.settings, self.name = settings, name
+        self.random = random.Random(seed)
+        self.log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self.number = 0  # of calls
+        self.offered = 0
+        self.earlier = []  # messages that this client sent
+        self.db = connect(path, settings)
+        self.db.create_function("started", 3, self.started)
+        self.db.create_function("broken", 2, self.broken)
+
+    def write(self, *record):
+        line = json.dumps([time.monotonic_ns() // 1000, time.time_ns() // 1000000, *record])
+        os.write(self.log, line.encode() + b"\n")
+
+    def started(self, message, attempt, kills):
+        self.write("start", message, attempt)
+        if attempt <= (kills or 0):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    @staticmethod
+    def broken(attempt, failures):
+        if attempt <= (failures or 0):
+            raise ValueError("broken")
+
+    def sql(self, sql, *values):
+        """The first column of the first row; an error is Failed."""
+        try:
+            rows = self.db.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise Failed(str(error).split(":", 1)[0]) from error
+        return rows[0][0] if rows else None
+
+    def record(self, kind, arguments, function):
+        """Calls function() between the two lines of the log. Gives its answer, None after an error."""
+        self.number += 1
+        number = self.number
+        self.write("begin", number, kind, arguments)
+        try:
+            answer = function()
+        except Failed as error:
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK").fetchall()
+            self.write("end", number, "error", str(error))
+            return None
+        self.write("end", number, "ok", answer)
+        return answer
+
+    # ---- offers ------------------------------------------------------------------------------------------------
+
+    def offer(self, at_once=False):
+        chance = self.random.random
+        self.offered += 1
+        actor = self.random.choice(self.settings["actors"])
+        operation = "out" if actor[0] == "X" and chance() < (0.2 if at_once else 0.7) else "step"
+        behaviour = {}
+        if chance() < 0.04:
+            behaviour["r"] = 1
+        if chance() < 0.03:
+            behaviour["f"] = self.random.randint(1, MAX_ATTEMPTS + 1)
+        if chance() < self.settings["suicide"] and operation == "step":
+            behaviour["k"] = self.random.randint(1, MAX_ATTEMPTS)
+        if chance() < 0.05 and operation == "step":
+            behaviour["t"] = self.random.choice("ab")
+        options = {}
+        if not at_once and chance() < 0.1:
+            options["delay_ms"] = self.random.randint(1, 150)
+        if not at_once and chance() < 0.05:
+            options["max_attempts"] = self.random.randint(1, 3)
+        return {"number": self.offered, "actor": actor, "operation": operation, "behaviour": behaviour, "options": options,
+                "kept": True}
+
+    def arguments(self, offer):
+        kind, key = offer["actor"]
+        text = json.dumps({"s": self.name, "m": offer["number"], **offer["behaviour"]})
+        return kind, key, offer["operation"], text, json.dumps(offer["options"])
+
+    def send_one(self, offer):
+        message = self.sql("SELECT so_send(?, ?, ?, ?, ?)", *self.arguments(offer))
+        if offer["kept"]:
+            self.earlier.append(message)
+        return message
+
+    # ---- sending -----------------------------------------------------------------------------------------------
+
+    def send(self):
+        offer = self.offer()
+        self.record("send", {"offers": [offer]}, lambda: [self.send_one(offer)])
+
+    def send_in_transaction(self):
+        """Several, with savepoints some of which are rolled back; then the whole commits or rolls back."""
+        commits = self.random.random() < 0.7
+        offers = [self.offer() for _ in range(self.random.randint(1, 5))]
+        for offer in offers:
+            offer["savepoint"] = self.random.random() < 0.3
+            offer["kept"] = commits and not (offer["savepoint"] and self.random.random() < 0.6)
+
+        def run():
+            messages = []
+            self.sql("BEGIN IMMEDIATE")
+            for offer in offers:
+                if offer["savepoint"]:
+                    self.sql("SAVEPOINT s")
+                messages.append(self.send_one(offer))
+                if offer["savepoint"] and commits and not offer["kept"]:
+                    self.sql("ROLLBACK TO s")
+                if offer["savepoint"]:
+                    self.sql("RELEASE s")
+            self.sql("COMMIT" if commits else "ROLLBACK")
+            return [message if offer["kept"] else None for message, offer in zip(messages, offers)]
+
+        self.record("transaction", {"offers": offers}, run)
+
+    def send_by_trigger(self):
+        offers = [self.offer() for _ in range(self.random.randint(1, 3))]
+
+        def run():
+            rows = json.dumps([self.arguments(offer) for offer in offers])
+            self.sql("INSERT INTO outbox(type, key, operation, args, options) SELECT value ->> 0, value ->> 1, value ->> 2,"
+                     " value ->> 3, value ->> 4 FROM json_each(?) ORDER BY key", rows)
+
+        self.record("trigger", {"offers": offers}, run)
+
+    def send_by_insert(self):
+        offers = [self.offer() for _ in range(self.random.randint(1, 3))]
+
+        def run():
+            rows = json.dumps([self.arguments(offer) for offer in offers])
+            self.sql("INSERT INTO sent SELECT so_send(value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4)"
+                     " FROM json_each(?) ORDER BY key", rows)
+
+        self.record("insert", {"offers": offers}, run)
+
+    def keep_pace(self):
+        """Waits a little while what this client sent some time ago is unfinished."""
+        if len(self.earlier) < 40:
+            return
+        message = self.earlier[0]
+        del self.earlier[:20]
+        for _ in range(20):
+            status = self.record("status", {"message": message},
+                                 lambda: json.loads(self.sql("SELECT so_status(?)", message))["status"])
+            if status not in ("waiting", "delayed", "retrying", "claimed"):
+                break
+            time.sleep(0.02)
+
+    def sender(self):
+        self.random.choices([self.send, self.send_in_transaction, self.send_by_trigger, self.send_by_insert],
+                            [10, 4, 2, 1])[0]()
+        self.keep_pace()
+
+    # ---- calling -----------------------------------------------------------------------------------------------
+
+    def call_one(self, function, offer):
+        answer = json.loads(self.sql(f"SELECT so_{function}(?, ?, ?, ?)", *self.arguments(offer)[:4]))
+        return answer
+
+    def call(self):
+        offer = self.offer(at_once=True)
+        self.record("call", {"offers": [offer]}, lambda: [self.call_one("call", offer)])
+
+    def try_(self):
+        offer = self.offer(at_once=True)
+        self.record("try", {"offers": [offer]}, lambda: [self.call_one("try", offer)])
+
+    def call_in_transaction(self):
+        """Several actors change together or not at all."""
+        commits = self.random.random() < 0.7
+        offers = [{**self.offer(at_once=True), "kept": commits} for _ in range(self.random.randint(1, 3))]
+
+        def run():
+            self.sql("BEGIN IMMEDIATE")
+            answers = [self.call_one("call", offer) for offer in offers]
+            self.sql("COMMIT" if commits else "ROLLBACK")
+            return answers
+
+        self.record("calls", {"offers": offers}, run)
+
+    def ask(self):
+        offer = self.offer()
+        offer["options"].pop("delay_ms", None)
+        self.record("ask", {"offers": [offer]}, lambda: [
+            json.loads(self.sql("SELECT so_ask(?, ?, ?, ?, ?)", *self.arguments(offer)))])
+
+    def send_and_wait(self):
+        offer = self.offer()
+        sent = self.record("send", {"offers": [offer]}, lambda: [self.send_one(offer)])
+        if sent:
+            self.record("wait", {"message": sent[0]}, lambda: json.loads(self.sql("SELECT so_wait(?)", sent[0])))
+
+    def caller(self):
+        self.random.choices([self.call, self.try_, self.call_in_transaction, self.ask, self.send_and_wait],
+                            [8, 3, 3, 3, 2])[0]()
+
+    # ---- working -----------------------------------------------------------------------------------------------
+
+    def runner(self):
+        options = {"batch": self.random.choice([1, 3, 8, 32, 100]), "wait_ms": self.random.choice([0, 20, 200]),
+                   "max_ms": self.random.choice([50, 500])}
+        if self.random.random() < 0.3:
+            options["max_turns"] = self.random.randint(1, 50)
+        self.record("run", options, lambda: json.loads(self.sql("SELECT so_run(?)", json.dumps(options))))
+        if options["wait_ms"] == 0:
+            time.sleep(0.002)
+
+    def worker(self, wait_ms=50):
+        lease_ms = self.random.choice([60, 150, 400, 1500])
+        options = {"max": self.random.randint(1, 3), "batch": self.random.choice([1, 1, 2, 5]), "lease_ms": lease_ms,
+                   "wait_ms": wait_ms}
+        rows = self.record("claim", options, lambda: [self.granted(row) for row in json.loads(
+            self.sql("SELECT so_claim(?, ?)", self.name, json.dumps(options)))])
+        state = {}
+        for row in rows or []:
+            actor = (row["type"], row["key"])
+            if row["state"] is not None:
+                state[actor] = row["state"]["n"]
+            if actor in state and not self.work(row, state):
+                del state[actor]
+        return len(rows or [])
+
+    @staticmethod
+    def granted(row):
+        moment = datetime.datetime.fromisoformat(row["expires_at"].replace("Z", "+00:00"))
+        return {**row, "expires_ms": round(moment.timestamp() * 1000)}
+
+    def settle(self, kind, row, run):
+        return self.record(kind, {"claim": row["claim"], "message": row["message"]}, run)
+
+    def work(self, row, state):
+        """False: the further rows of this actor are not ours any more."""
+        claim, chance = row["claim"], self.random.random()
+        arguments = row["args"]
+        if chance < self.settings["late"]:
+            time.sleep(max(0, row["expires_ms"] / 1000 - time.time()) + 0.005 + self.random.random() * 0.05)
+        elif chance < 0.10:
+            self.settle("release", row, lambda: self.sql("SELECT so_release(?)", claim))
+            return False
+        elif chance < 0.20:
+            longer = self.settle("renew", row, lambda: self.granted(
+                {"expires_at": self.sql("SELECT so_renew(?, 800)", claim)})["expires_ms"])
+            row["expires_ms"] = longer or row["expires_ms"]
+        if row["attempt"] <= arguments.get("f", 0):
+            options = self.random.choice(["{}", '{"delay_ms": 0}', '{"delay_ms": 20}'])
+            self.settle("fail", row, lambda: self.sql("SELECT so_fail(?, 'broken', ?)", claim, options))
+            return False
+        if arguments.get("r"):
+            details = json.dumps([arguments["s"], arguments["m"]])
+            return self.settle("reject", row, lambda: self.sql("SELECT so_reject(?, 'NO', 'refused', ?)", claim,
+                                                               details)) is not None
+        return self.commit(row, state)
+
+    def commit(self, row, state):
+        actor = (row["type"], row["key"])
+        arguments, n = row["args"], state[actor] + 1
+        outcome = json.dumps({"patch": {"n": n}, "result": [n, arguments["s"], arguments["m"]]})
+        with_effect = self.random.random() < 0.5
+        again = self.random.random() < 0.1
+
+        def run():
+            if not with_effect:
+                return self.sql("SELECT so_commit(?, ?)", row["claim"], outcome)
+            self.sql("BEGIN IMMEDIATE")
+            revision = self.sql("SELECT so_commit(?, ?)", row["claim"], outcome)
+            self.sql("INSERT INTO done(type, key, incarnation, message, sender, number, attempt, n)"
+                     " SELECT type, key, incarnation, message, ?, ?, attempts, ? FROM solidobj_messages_view"
+                     " WHERE message = ?", arguments["s"], arguments["m"], n, row["message"])
+            self.sql("COMMIT")
+            return revision
+
+        revision = self.settle("commit", row, run)
+        if revision is not None and again:
+            repeated = self.settle("commit", row, lambda: self.sql("SELECT so_commit(?, ?)", row["claim"], outcome))
+            if repeated != revision:
+                raise AssertionError(f"so_commit answered {revision}, and when repeated {repeated}")
+        state[actor] = n
+        return revision is not None
+
+
+    def finish(self):
+        """A worker of both kinds, until nothing is left."""
+        self.settings["late"] = 0
+        self.runner()
+        while self.worker(wait_ms=0):
+            pass
+        return None if self.sql("SELECT EXISTS(SELECT 1 FROM solidobj_mailbox_view)") else DONE
+
+
+def play(path, log_path, settings, name, role, seed, until):
+    """A process's life: until the moment, or until it is killed."""
+    client = Client(path, log_path, settings, name, seed)
+    act = getattr(client, role)
+    while time.monotonic() < until and act() is not DONE:
+        pass
+    client.db.close()

@@ -1,0 +1,117 @@
+"""What a round left behind: the calls that its processes recorded, and what the database holds in the end."""
+import json
+import os
+from dataclasses import dataclass, field
+
+NEVER = float("inf")
+
+
+@dataclass
+class Call:
+    process: str
+    number: int
+    kind: str
+    arguments: dict
+    begin: int  # us
+    begin_wall: int  # ms, the clock that leases follow
+    end: float = NEVER
+    end_wall: float = NEVER
+    outcome: str = None  # "ok", "error"; None: its process died in it
+    answer: object = None
+
+    @property
+    def offers(self):
+        return self.arguments.get("offers", [])
+
+    def __str__(self):
+        return f"{self.kind} {self.number} of {self.process}"
+
+
+@dataclass
+class Message:
+    message: int
+    actor: tuple
+    operation: str
+    status: str
+    attempts: int
+    turn: int = None
+    result: list = None  # [n, sender, number]
+    error: str = None
+    identity: tuple = None  # (sender, number)
+
+
+@dataclass
+class Done:
+    """A row that a handler (or an external worker, in the transaction of its commit) wrote; in the order of commits."""
+    actor: tuple
+    message: int
+    identity: tuple
+    attempt: int
+    n: int
+
+
+@dataclass
+class History:
+    settings: dict
+    calls: list = field(default_factory=list)
+    starts: list = field(default_factory=list)  # (message, attempt)
+    messages: dict = field(default_factory=dict)
+    done: list = field(default_factory=list)
+    actors: dict = field(default_factory=dict)  # actor: (turns, n of the state)
+    disturbances: int = 0  # processes that run turns and were killed or stopped
+
+
+def load_log(history, path):
+    process = os.path.basename(path)
+    open_calls = {}
+    with open(path) as file:
+        for line in file:
+            if not line.endswith("\n"):
+                break  # killed in the middle of it
+            at, wall, what, *rest = json.loads(line)
+            if what == "begin":
+                call = Call(process, *rest, at, wall)
+                for offer in call.offers:
+                    offer["actor"] = tuple(offer["actor"])
+                open_calls[rest[0]] = call
+                history.calls.append(call)
+            elif what == "end":
+                call = open_calls.pop(rest[0])
+                call.end, call.end_wall, call.outcome, call.answer = at, wall, rest[1], rest[2]
+            else:
+                history.starts.append(tuple(rest))
+
+
+def identity_of(status, result, error, args):
+    """Where a finished message carries its (sender, number): see clients.py."""
+    if status == "completed":
+        return tuple(json.loads(result)[1:])
+    if status == "rejected":
+        return tuple(json.loads(error)["details"])
+    if status == "dead":
+        args = json.loads(args)
+        return args["s"], args["m"]
+    return None
+
+
+def load_database(history, db):
+    rows = db.execute("""SELECT v.message, v.type, v.key, v.operation, v.status, v.attempts, v.turn, v.result, v.error, d.args
+                         FROM solidobj_messages_view v LEFT JOIN solidobj_dead_letters_view d ON d.message = v.message""")
+    for message, kind, key, operation, status, attempts, turn, result, error, args in rows.fetchall():
+        history.messages[message] = Message(message, (kind, key), operation, status, attempts, turn,
+                                            json.loads(result) if result else None, error,
+                                            identity_of(status, result, error, args))
+    for kind, key, message, sender, number, attempt, n in db.execute(
+            "SELECT type, key, message, sender, number, attempt, n FROM done ORDER BY id").fetchall():
+        history.done.append(Done((kind, key), message, (sender, number), attempt, n))
+    for kind, key, turns, snapshot in db.execute(
+            "SELECT type, key, turns, so_snapshot(type, key) FROM solidobj_actors_view").fetchall():
+        history.actors[kind, key] = (turns, json.loads(snapshot)["state"]["n"])
+
+
+def load(directory, db, settings, disturbances):
+    history = History(settings, disturbances=disturbances)
+    for entry in sorted(os.scandir(directory), key=lambda entry: entry.name):
+        load_log(history, entry.path)
+    load_database(history, db)
+    return history

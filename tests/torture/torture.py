@@ -1,0 +1,272 @@
+#!/usr/bin/python3
+"""
+Crash and concurrency: many clients and workers on few actors, killed and stopped at random moments, in rounds with
+varied settings. After each round everything is run to its end, and the checker proves from what the clients recorded
+and what the database holds that all went by the rules.
+
+    torture.py [--seconds N | --minutes N] [--seed N] [--round-seconds N] [--rounds N] [--directory PATH]
+
+Prints a line a round. Stops at the first finding, keeps that round's files, and prints the seed.
+"""
+import argparse
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from dataclasses import dataclass
+
+import checker
+import clients
+import history
+import invariants
+
+ROLES = ["sender"] * 3 + ["caller"] * 3 + ["runner"] * 2 + ["worker"] * 3
+RUNS_TURNS = ("caller", "runner", "finish")
+STUCK_SECONDS = 60
+
+# The first rounds of every run, so that a short one has seen each of these; then come random ones.
+SETTINGS = [
+    {"journal": "wal", "synchronous": "NORMAL", "doorbell": True, "kills": True},
+    {"journal": "delete", "synchronous": "NORMAL", "doorbell": True, "kills": True},
+    {"journal": "wal", "synchronous": "FULL", "doorbell": False, "kills": True},
+    {"journal": "wal", "synchronous": "OFF", "doorbell": True, "kills": False},
+    {"journal": "delete", "synchronous": "FULL", "doorbell": False, "kills": True},
+    {"journal": "wal", "synchronous": "FULL", "doorbell": True, "kills": True},
+]
+
+
+def settings_of(number, chance):
+    if number < len(SETTINGS):
+        settings = dict(SETTINGS[number])
+    else:
+        settings = {"journal": chance.choice(["wal", "wal", "delete"]),
+                    "synchronous": chance.choice(["OFF", "NORMAL", "FULL"]),
+                    "doorbell": chance.random() < 0.7, "kills": chance.random() < 0.8}
+    types = chance.choice([["C", "X"], ["C", "C", "X"], ["C"], ["X"]]) if number else ["C", "X"]
+    settings["actors"] = [(kind, str(key)) for key, kind in enumerate(types * chance.randint(1, 2))]
+    settings["late"] = chance.choice([0.02, 0.08])
+    settings["suicide"] = chance.choice([0, 0.003]) if settings["kills"] else 0
+    settings["max_attempts"] = clients.MAX_ATTEMPTS
+    return settings
+
+
+def describe(settings):
+    actors = " ".join(kind + key for kind, key in settings["actors"])
+    return (f"{settings['journal']}/{settings['synchronous']}, {'' if settings['doorbell'] else 'no '}doorbell, "
+            f"{'kills' if settings['kills'] else 'no kills'}, {actors}")
+
+
+@dataclass
+class Process:
+    name: str
+    role: str
+    stopped_until: float = 0
+
+
+class Round:
+    """One database in a directory of its own, and the processes on it."""
+
+    def __init__(self, directory, number, seed, seconds):
+        self.chance = random.Random(seed)
+        self.directory = directory
+        self.settings = settings_of(number, self.chance)
+        self.path = os.path.join(directory, "torture.db")
+        self.logs = os.path.join(directory, "logs")
+        self.seconds = seconds
+        self.processes = {}
+        self.started = 0
+        self.kills = 0
+        self.stops = 0
+        self.disturbances = 0
+        self.findings = []
+        os.makedirs(self.logs)
+        clients.install(self.path, self.settings)
+
+    def find(self, rule, text):
+        self.findings.append((rule, text))
+
+    def start(self, role, until):
+        self.started += 1
+        name = f"{role[0]}{self.started}"
+        seed = self.chance.random()
+        sys.stdout.flush()
+        process = os.fork()
+        if process == 0:
+            code = 1
+            try:
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+                os.dup2(os.open(os.path.join(self.directory, "errors"), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+                clients.play(self.path, os.path.join(self.logs, name), self.settings, name, role, seed, until)
+                code = 0
+            except Exception:  # whatever it is, the parent's code must not go on here
+                sys.excepthook(*sys.exc_info())
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        self.processes[process] = Process(name, role)
+
+    def ended(self, process, status, expected):
+        """Takes note of an end; `expected`: we killed it, or its time is over."""
+        entry = self.processes.pop(process)
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+            self.kills += 1
+            self.disturbances += entry.role in RUNS_TURNS
+        elif os.WIFSIGNALED(status) or os.WEXITSTATUS(status) or not expected:
+            self.find("process", f"{entry.name} ended by itself, status {status}; see {self.directory}/errors")
+        return entry
+
+    def reap(self, expected):
+        """Who died by a handler's doing; gives their roles."""
+        roles = []
+        for process in list(self.processes):
+            found, status = os.waitpid(process, os.WNOHANG)
+            if found:
+                roles.append(self.ended(process, status, expected).role)
+        return roles
+
+    def disturb(self, until):
+        process = self.chance.choice(list(self.processes))
+        entry = self.processes[process]
+        if self.chance.random() < 0.8:
+            os.kill(process, signal.SIGKILL)
+            _, status = os.waitpid(process, 0)
+            self.ended(process, status, True)
+            self.start(entry.role, until)
+        elif not entry.stopped_until:
+            os.kill(process, signal.SIGSTOP)
+            self.stops += 1
+            self.disturbances += entry.role in RUNS_TURNS
+            entry.stopped_until = time.monotonic() + self.chance.random() * 0.8
+
+    def wake_stopped(self, everybody=False):
+        for process, entry in self.processes.items():
+            if entry.stopped_until and (everybody or time.monotonic() > entry.stopped_until):
+                os.kill(process, signal.SIGCONT)
+                entry.stopped_until = 0
+
+    def play(self):
+        until = time.monotonic() + self.seconds
+        for role in ROLES:
+            self.start(role, until)
+        while time.monotonic() < until and not self.findings:
+            time.sleep(self.chance.random() * 0.15)
+            self.wake_stopped()
+            for role in self.reap(time.monotonic() >= until):
+                self.start(role, until)
+            if self.settings["kills"] and self.processes:
+                self.disturb(until)
+        self.wake_stopped(everybody=True)
+        if self.settings["kills"] and self.chance.random() < 0.5:
+            self.kill_all()
+        end = time.monotonic() + STUCK_SECONDS
+        while self.processes and time.monotonic() < end:
+            self.reap(True)
+            time.sleep(0.005)
+        if self.processes:
+            self.find("process", f"{[entry.name for entry in self.processes.values()]} never end")
+        self.kill_all()
+
+    def kill_all(self):
+        for process in list(self.processes):
+            os.kill(process, signal.SIGKILL)
+        for process in list(self.processes):
+            _, status = os.waitpid(process, 0)
+            self.ended(process, status, True)
+
+    def finish(self):
+        """Runs what is left; a handler may kill who does."""
+        until = time.monotonic() + STUCK_SECONDS
+        done = False
+        while not done and not self.findings and time.monotonic() < until:
+            kills = self.kills
+            self.start("finish", until)
+            while self.processes:
+                self.reap(True)
+                time.sleep(0.005)
+            done = self.kills == kills
+        if time.monotonic() >= until:
+            self.find("finish", f"messages stay in the mailbox for {STUCK_SECONDS} s")
+
+    def inspect(self, moment):
+        db = clients.connect(self.path, self.settings)
+        for text in invariants.check(db):
+            self.find(moment, text)
+        db.close()
+
+    def verify(self):
+        self.inspect("after the kills")
+        if self.findings:
+            return None
+        self.finish()
+        self.inspect("in the end")
+        db = clients.connect(self.path, self.settings)
+        found = history.load(self.logs, db, self.settings, self.disturbances)
+        db.close()
+        self.findings += checker.check(found)
+        return found
+
+    def run(self):
+        """The history, None if it did not come to that."""
+        try:
+            self.play()
+        finally:
+            self.kill_all()
+        return None if self.findings else self.verify()
+
+
+def summary(found):
+    calls = len(found.calls)
+    completed = sum(message.status == "completed" for message in found.messages.values())
+    dead = sum(message.status == "dead" for message in found.messages.values())
+    rejected = len(found.messages) - completed - dead
+    lost = sum(call.answer == "SO_LOST_CLAIM" for call in found.calls)
+    unknown = sum(call.outcome is None for call in found.calls)
+    return (f"{calls} calls ({unknown} cut off, {lost} lost claims), {completed} turns, {rejected} rejected, {dead} dead")
+
+
+def proves_something(found, rounds_settings):
+    """A round in which next to nothing happened proves nothing."""
+    turns = sum(message.status == "completed" for message in found.messages.values())
+    return turns >= (20 if rounds_settings["kills"] else 50)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=45)
+    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--rounds", type=int, default=1 << 30)
+    parser.add_argument("--round-seconds", type=float, default=4)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--directory", default="build/torture")
+    options = parser.parse_args()
+    seconds = options.minutes * 60 if options.minutes else options.seconds
+    end = time.monotonic() + seconds
+    calls = turns = kills = number = 0
+    while number < options.rounds and (number == 0 or time.monotonic() < end):
+        seed = options.seed + number
+        directory = os.path.join(options.directory, f"seed-{seed}")
+        shutil.rmtree(directory, ignore_errors=True)
+        begun = time.monotonic()
+        one = Round(directory, number, seed, options.round_seconds)
+        found = one.run()
+        took = time.monotonic() - begun
+        print(f"round {number + 1}, seed {seed}: {describe(one.settings)}: {summary(found) if found else 'no history'}, "
+              f"{one.kills} kills, {one.stops} stops, {took:.1f} s", flush=True)
+        if found and not one.findings and not proves_something(found, one.settings):
+            one.find("torture", "too little happened to prove anything")
+        if one.findings:
+            for rule, text in one.findings:
+                print(f"FOUND {rule}: {text[:600]}")
+            print(f"the files are in {directory}; once more (chance decides again about the moments): "
+                  f"tests/torture/torture.py --seed {options.seed} --rounds {number + 1}")
+            return 1
+        shutil.rmtree(directory)
+        calls, turns, kills, number = calls + len(found.calls), turns + len(found.messages), kills + one.kills, number + 1
+    print(f"{number} rounds, {calls} calls, {turns} messages, {kills} kills, no finding, seed {options.seed}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
