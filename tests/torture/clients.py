@@ -24,6 +24,7 @@ import time
 LIBRARY = os.environ.get("SOLIDOBJ", "build/solidobj")
 MAX_ATTEMPTS = 4
 BUSY_SECONDS = 20
+QUIET = ("C", "quiet")  # an actor that is only called, so that no backlog is in the way of calls
 DONE = object()  # what a role answers that has nothing left to do
 
 STEP = """
@@ -134,11 +135,13 @@ class Client:
         chance = self.random.random
         self.offered += 1
         actor = self.random.choice(self.settings["actors"])
+        if at_once and chance() < 0.6:
+            actor = QUIET
         operation = "out" if actor[0] == "X" and chance() < (0.2 if at_once else 0.7) else "step"
         behaviour = {}
         if chance() < 0.04:
             behaviour["r"] = 1
-        if chance() < 0.03:
+        if chance() < 0.015:
             behaviour["f"] = self.random.randint(1, MAX_ATTEMPTS + 1)
         if chance() < self.settings["suicide"] and operation == "step":
             behaviour["k"] = self.random.randint(1, MAX_ATTEMPTS)
@@ -215,16 +218,16 @@ class Client:
 
     def keep_pace(self):
         """Waits a little while what this client sent some time ago is unfinished."""
-        if len(self.earlier) < 40:
+        if len(self.earlier) < 30:
             return
         message = self.earlier[0]
-        del self.earlier[:20]
-        for _ in range(20):
+        del self.earlier[:10]
+        for _ in range(60):
             status = self.record("status", {"message": message},
                                  lambda: json.loads(self.sql("SELECT so_status(?)", message))["status"])
             if status not in ("waiting", "delayed", "retrying", "claimed"):
                 break
-            time.sleep(0.02)
+            time.sleep(0.005)
 
     def sender(self):
         self.random.choices([self.send, self.send_in_transaction, self.send_by_trigger, self.send_by_insert],
@@ -260,7 +263,7 @@ class Client:
 
     def ask(self):
         offer = self.offer()
-        offer["options"].pop("delay_ms", None)
+        offer["options"] = {"timeout_ms": 1000}
         self.record("ask", {"offers": [offer]}, lambda: [
             json.loads(self.sql("SELECT so_ask(?, ?, ?, ?, ?)", *self.arguments(offer)))])
 
@@ -268,7 +271,7 @@ class Client:
         offer = self.offer()
         sent = self.record("send", {"offers": [offer]}, lambda: [self.send_one(offer)])
         if sent:
-            self.record("wait", {"message": sent[0]}, lambda: json.loads(self.sql("SELECT so_wait(?)", sent[0])))
+            self.record("wait", {"message": sent[0]}, lambda: json.loads(self.sql("SELECT so_wait(?, 1000)", sent[0])))
 
     def caller(self):
         self.random.choices([self.call, self.try_, self.call_in_transaction, self.ask, self.send_and_wait],
@@ -277,7 +280,7 @@ class Client:
     # ---- working -----------------------------------------------------------------------------------------------
 
     def runner(self):
-        options = {"batch": self.random.choice([1, 3, 8, 32, 100]), "wait_ms": self.random.choice([0, 20, 200]),
+        options = {"batch": self.random.choice([1, 3, 8, 32, 100]), "wait_ms": self.random.choice([0, 5, 50, 200]),
                    "max_ms": self.random.choice([50, 500])}
         if self.random.random() < 0.3:
             options["max_turns"] = self.random.randint(1, 50)
@@ -285,7 +288,7 @@ class Client:
         if options["wait_ms"] == 0:
             time.sleep(0.002)
 
-    def worker(self, wait_ms=50):
+    def worker(self, wait_ms=30):
         lease_ms = self.random.choice([60, 150, 400, 1500])
         options = {"max": self.random.randint(1, 3), "batch": self.random.choice([1, 1, 2, 5]), "lease_ms": lease_ms,
                    "wait_ms": wait_ms}
@@ -312,7 +315,7 @@ class Client:
         """False: the further rows of this actor are not ours any more."""
         claim, chance = row["claim"], self.random.random()
         arguments = row["args"]
-        if chance < self.settings["late"]:
+        if chance < self.settings["late"] and row["expires_ms"] / 1000 - time.time() < 0.2:
             time.sleep(max(0, row["expires_ms"] / 1000 - time.time()) + 0.005 + self.random.random() * 0.05)
         elif chance < 0.10:
             self.settle("release", row, lambda: self.sql("SELECT so_release(?)", claim))
@@ -361,9 +364,10 @@ class Client:
     def finish(self):
         """A worker of both kinds, until nothing is left."""
         self.settings["late"] = 0
-        self.runner()
+        self.record("run", {}, lambda: json.loads(self.sql("SELECT so_run()")))
         while self.worker(wait_ms=0):
             pass
+        time.sleep(0.002)
         return None if self.sql("SELECT EXISTS(SELECT 1 FROM solidobj_mailbox_view)") else DONE
 
 
