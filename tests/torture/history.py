@@ -38,12 +38,15 @@ class Message:
     result: list = None  # [n, sender, number]
     error: str = None
     identity: tuple = None  # (sender, number)
+    incarnation: int = None
+    replacement: int = None
 
 
 @dataclass
 class Done:
     """A row that a handler (or an external worker, in the transaction of its commit) wrote; in the order of commits."""
     actor: tuple
+    incarnation: int
     message: int
     identity: tuple
     attempt: int
@@ -54,10 +57,10 @@ class Done:
 class History:
     settings: dict
     calls: list = field(default_factory=list)
-    starts: list = field(default_factory=list)  # (message, attempt)
+    starts: list = field(default_factory=list)  # (us, message, attempt)
     messages: dict = field(default_factory=dict)
     done: list = field(default_factory=list)
-    actors: dict = field(default_factory=dict)  # actor: (turns, n of the state)
+    actors: dict = field(default_factory=dict)  # actor: (incarnation, turns, n of the state)
     disturbances: int = 0  # processes that run turns and were killed or stopped
 
 
@@ -71,15 +74,16 @@ def load_log(history, path):
             at, wall, what, *rest = json.loads(line)
             if what == "begin":
                 call = Call(process, *rest, at, wall)
-                for offer in call.offers:
-                    offer["actor"] = tuple(offer["actor"])
+                for about in [call.arguments, *call.offers]:
+                    if "actor" in about:
+                        about["actor"] = tuple(about["actor"])
                 open_calls[rest[0]] = call
                 history.calls.append(call)
             elif what == "end":
                 call = open_calls.pop(rest[0])
                 call.end, call.end_wall, call.outcome, call.answer = at, wall, rest[1], rest[2]
             else:
-                history.starts.append(tuple(rest))
+                history.starts.append((at, *rest))
 
 
 def identity_of(status, result, error, args):
@@ -95,18 +99,19 @@ def identity_of(status, result, error, args):
 
 
 def load_database(history, db):
-    rows = db.execute("""SELECT v.message, v.type, v.key, v.operation, v.status, v.attempts, v.turn, v.result, v.error, d.args
+    rows = db.execute("""SELECT v.message, v.type, v.key, v.operation, v.status, v.attempts, v.turn, v.result, v.error, d.args,
+                                v.incarnation, v.replacement
                          FROM solidobj_messages_view v LEFT JOIN solidobj_dead_letters_view d ON d.message = v.message""")
-    for message, kind, key, operation, status, attempts, turn, result, error, args in rows.fetchall():
+    for message, kind, key, operation, status, attempts, turn, result, error, args, incarnation, replacement in rows.fetchall():
         history.messages[message] = Message(message, (kind, key), operation, status, attempts, turn,
                                             json.loads(result) if result else None, error,
-                                            identity_of(status, result, error, args))
-    for kind, key, message, sender, number, attempt, n in db.execute(
-            "SELECT type, key, message, sender, number, attempt, n FROM done ORDER BY id").fetchall():
-        history.done.append(Done((kind, key), message, (sender, number), attempt, n))
-    for kind, key, turns, snapshot in db.execute(
-            "SELECT type, key, turns, so_snapshot(type, key) FROM solidobj_actors_view").fetchall():
-        history.actors[kind, key] = (turns, json.loads(snapshot)["state"]["n"])
+                                            identity_of(status, result, error, args), incarnation, replacement)
+    for kind, key, incarnation, message, sender, number, attempt, n in db.execute(
+            "SELECT type, key, incarnation, message, sender, number, attempt, n FROM done ORDER BY id").fetchall():
+        history.done.append(Done((kind, key), incarnation, message, (sender, number), attempt, n))
+    for kind, key, incarnation, turns, snapshot in db.execute(
+            "SELECT type, key, incarnation, turns, so_snapshot(type, key) FROM solidobj_actors_view").fetchall():
+        history.actors[kind, key] = (incarnation, turns, json.loads(snapshot)["state"]["n"])
 
 
 def load(directory, db, settings, disturbances):

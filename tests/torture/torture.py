@@ -22,7 +22,7 @@ import clients
 import history
 import invariants
 
-ROLES = ["sender"] * 3 + ["caller"] * 3 + ["runner"] * 2 + ["worker"] * 3
+ROLES = ["sender"] * 3 + ["caller"] * 3 + ["runner"] * 2 + ["worker"] * 3 + ["admin"]
 RUNS_TURNS = ("caller", "runner", "finish")
 STUCK_SECONDS = 60
 
@@ -46,6 +46,7 @@ def settings_of(number, chance):
                     "doorbell": chance.random() < 0.7, "kills": chance.random() < 0.8}
     types = chance.choice([["C", "X"], ["C", "C", "X"], ["C"], ["X"]]) if number else ["C", "X"]
     settings["actors"] = [(kind, str(key)) for key, kind in enumerate(types * chance.randint(1, 2))]
+    settings["mortals"] = settings["actors"][:chance.choice([0, 1, 2])]  # who may be destroyed
     settings["late"] = chance.choice([0.02, 0.08])
     settings["suicide"] = chance.choice([0, 0.003]) if settings["kills"] else 0
     settings["max_attempts"] = clients.MAX_ATTEMPTS
@@ -55,7 +56,8 @@ def settings_of(number, chance):
 def describe(settings):
     actors = " ".join(kind + key for kind, key in settings["actors"])
     return (f"{settings['journal']}/{settings['synchronous']}, {'' if settings['doorbell'] else 'no '}doorbell, "
-            f"{'kills' if settings['kills'] else 'no kills'}, {actors}")
+            f"{'kills' if settings['kills'] else 'no kills'}, {actors}, "
+            f"{len(settings['mortals'])} mortal")
 
 
 @dataclass
