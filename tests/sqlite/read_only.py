@@ -15,7 +15,7 @@ from places import define, equal, everything, holds, refused
 NOBODY = 65534
 READONLY, CANTOPEN = 8, 14
 READS = ("so_snapshot('T', '1') -> 'state'", "so_snapshot('T', 'none')", "so_result(1)", "so_status(1) ->> 'status'",
-         "so_status(2) ->> 'status'", "so_next_due()", "so_types() ->> '$[0].type'", "so_version() ->> 'schema'",
+         "so_status(2) ->> 'status'", "so_next_due()", "so_types() ->> '$[0].type'", "so_version() ->> 'schema' > 0",
          "so_query('T', '1', 'peek')", "so_wait(1, 100)", "(SELECT count(*) FROM solidobj_messages_view)",
          "(SELECT count(*) FROM solidobj_mailbox_view)", "(SELECT count(*) FROM solidobj_dead_letters_view)")
 FOUND = ['{"n":1}', None, "1", "completed", "waiting", 0, "T", 1, "1", "1", 4, 2, 1]
