@@ -292,11 +292,6 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
                               "(SELECT min(rank) FROM main.solidobj_queue WHERE lane = 3 AND class = ''), "
                               "(SELECT min(expires_ms) FROM main.solidobj_claim), "
                               "(SELECT due_ms FROM main.solidobj_later ORDER BY due_ms LIMIT 1)"),
-    /* lane -> type, 0 for each type with something in it */
-    [SO_STMT_QUEUE_LANE] =
-        SO_SQLITE("SELECT t.type, 0 FROM main.solidobj_type t WHERE "
-                  "EXISTS (SELECT 1 FROM main.solidobj_queue q "
-                  "WHERE q.lane = ?1 AND q.class >= t.type || ':' AND q.class < t.type || ';')"),
     /* -> type, rank; the first ones */
     [SO_STMT_QUEUE_TIMES] = SO_SQLITE("SELECT type, rank FROM main.solidobj_queue "
                                       "WHERE lane = 3 AND class = '' ORDER BY rank LIMIT 1000"),

@@ -89,7 +89,6 @@ typedef enum so_statement
     SO_STMT_QUEUE_ANY_DUE,
     SO_STMT_QUEUE_DUE,
     SO_STMT_DUE,
-    SO_STMT_QUEUE_LANE,
     SO_STMT_QUEUE_TIMES,
     SO_STMT_CLAIM_SET,
     SO_STMT_CLAIM_DELETE,

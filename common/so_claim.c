@@ -13,7 +13,8 @@
 #include "so_mailbox.h"
 #include "so_names.h"
 #include "so_options.h"
-#include "so_run.h"
+#include "so_due.h"
+#include "so_wait.h"
 #include "so_when.h"
 
 enum
@@ -180,6 +181,8 @@ so_code so_fn_claim(so_session *s, const so_value *args, int count, so_value *re
     if (code != SO_OK)
         return code;
     int64_t deadline = s->port->methods->ticks_ms(s->port) + options.wait_ms;
+    const so_wanted wanted = {
+        .lane = SO_LANE_EXTERNAL, .types = options.types, .operations = options.operations};
     const so_waiting waiting = {.bell = SO_BELL_EXTERNAL,
                                 .picky = options.types.p != NULL || options.operations.p != NULL};
     for (;;)
@@ -191,7 +194,7 @@ so_code so_fn_claim(so_session *s, const so_value *args, int count, so_value *re
         so_buffer_init(&rows, s->arena);
         so_buffer_add_char(&rows, '[');
         int64_t due_in_ms = -1;
-        code = so_due_look(s, SO_LANE_EXTERNAL, options.types, &due_in_ms);
+        code = so_due_look(s, &wanted, &due_in_ms);
         if (code == SO_OK && due_in_ms == 0)
             code = so_worker_begin(s);
         if (code == SO_OK && due_in_ms == 0)

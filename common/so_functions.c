@@ -4,11 +4,13 @@
 #include "so_call.h"
 #include "so_claim.h"
 #include "so_define.h"
+#include "so_due.h"
 #include "so_engine.h"
 #include "so_manage.h"
 #include "so_read.h"
 #include "so_run.h"
 #include "so_send.h"
+#include "so_wait.h"
 
 const so_function so_functions[] = {
     {"so_install", 0, 1, SO_FN_DIRECT, so_fn_install, NULL},

@@ -139,9 +139,8 @@ typedef struct so_taken
  */
 so_code so_mailbox_take(so_session *s, const so_take *take, so_taken *taken, size_t *count);
 
-/* Whether something could be taken from `lane` (0: from any) now: 0, else in how many milliseconds, -1:
- * nothing waits. Reads only. */
-so_code so_mailbox_next_due(so_session *s, int lane, so_str types, int64_t now_ms, int64_t *due_in_ms);
+/* Whether an actor waits in the queue that take->lane, types and operations allow. Reads only. */
+so_code so_mailbox_ready(so_session *s, const so_take *take, bool *any);
 
 /* True if `name` is in a compact JSON array of plain names (p NULL: every name is). */
 bool so_name_in(so_session *s, so_str names, so_str name);

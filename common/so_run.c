@@ -10,21 +10,18 @@
 #include <string.h>
 
 #include "so_claim.h"
+#include "so_due.h"
 #include "so_json.h"
 #include "so_mailbox.h"
-#include "so_names.h"
 #include "so_options.h"
-#include "so_read.h"
-#include "so_send.h"
+#include "so_visit.h"
+#include "so_wait.h"
 
 enum
 {
     SO_RUN_BATCH = 32,
     SO_RUN_MAX_BATCH = 1000,
-    SO_RUN_SORT = 256,        /* messages of the inbox that are sorted behind a hot actor */
-    SO_WAIT_IDLE_MS = 50,     /* the shortest sleep when work is due that this worker may not take */
-    SO_WAIT_WORKER_MS = 20,   /* how long a waiter leaves its message to the workers that seem to be there */
-    SO_WAIT_LONGEST_MS = 1000 /* the longest, so that polling finds what no wake-up told */
+    SO_RUN_SORT = 256 /* messages of the inbox that are sorted behind a hot actor */
 };
 
 typedef struct so_run_options
@@ -353,6 +350,7 @@ static so_code so_run_loop(so_runner *runner, const so_run_options *options)
     int64_t start = port->ticks_ms(s->port);
     int64_t idle_since = start;
     const so_waiting waiting = {.bell = SO_BELL_RUN, .picky = options->types.p != NULL};
+    const so_wanted wanted = {.lane = SO_LANE_RUN, .types = options->types};
     bool full = false; /* the last batch was: there will be more, take the write lock without a look */
     for (;;)
     {
@@ -375,7 +373,7 @@ static so_code so_run_loop(so_runner *runner, const so_run_options *options)
         {
             s->arena = &s->turn_arena;
             so_arena_reset(s->arena);
-            code = so_due_look(s, SO_LANE_RUN, options->types, &due_in_ms);
+            code = so_due_look(s, &wanted, &due_in_ms);
             s->arena = &s->call_arena;
         }
         if (code == SO_OK && (sure || due_in_ms == 0))
@@ -425,19 +423,6 @@ static so_code so_run_summary(const so_runner *runner, so_value *result)
     return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
 }
 
-/* What commits by itself, or sleeps, cannot do so in the caller's transaction. */
-static so_code so_scope_free(so_session *s, const char *what)
-{
-    so_scope scope = s->port->methods->scope(s->port);
-    if (scope == SO_SCOPE_FREE)
-        return SO_OK;
-    if (scope == SO_SCOPE_STATEMENT)
-        return so_error_set(&s->err, SO_INSIDE_STATEMENT, "Call it in a SELECT of its own.",
-                            "%s cannot run under a statement that writes", what);
-    return so_error_set(&s->err, SO_INSIDE_TRANSACTION, NULL,
-                        "%s cannot run while a transaction or a read cursor is open", what);
-}
-
 so_code so_fn_run(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
@@ -461,28 +446,6 @@ so_code so_fn_run(so_session *s, const so_value *args, int count, so_value *resu
         return code;
     }
     return so_run_summary(&runner, result);
-}
-
-so_code so_due_look(so_session *s, so_lane lane, so_str types, int64_t *due_in_ms)
-{
-    so_code code = so_work_begin_reading(s);
-    if (code != SO_OK)
-        return code;
-    code = so_definitions_refresh(s);
-    if (code == SO_OK)
-        code = so_mailbox_next_due(s, (int)lane, types, so_now_ms(s), due_in_ms);
-    return so_work_end(s, code);
-}
-
-so_code so_wait_for_work(so_session *s, const so_waiting *waiting, int64_t due_in_ms, int64_t left_ms)
-{
-    if (due_in_ms >= 0 && due_in_ms < SO_WAIT_IDLE_MS)
-        due_in_ms = SO_WAIT_IDLE_MS;
-    if (due_in_ms >= 0 && due_in_ms < left_ms)
-        left_ms = due_in_ms;
-    if (left_ms > SO_WAIT_LONGEST_MS)
-        left_ms = SO_WAIT_LONGEST_MS;
-    return s->port->methods->wait(s->port, waiting, left_ms);
 }
 
 /* Claims and runs what waits for one actor, if nobody holds it. */
@@ -528,7 +491,7 @@ static so_code so_run_actor_work(so_runner *runner, int64_t type_id, so_str key)
     return code == SO_OK ? so_visit_close(&visit) : code;
 }
 
-static so_code so_run_actor(so_session *s, int64_t type, so_str key)
+so_code so_run_actor(so_session *s, int64_t type, so_str key)
 {
     so_taken taken;
     so_runner runner = {.session = s, .taken = &taken, .notes = s->port->methods->keeps_notes(s->port)};
@@ -553,195 +516,5 @@ static so_code so_run_actor(so_session *s, int64_t type, so_str key)
         return so_run_undone(&runner, runner.running);
     if (code == SO_OK && runner.count > 0)
         code = so_run_step(&runner, &options, 0);
-    return code;
-}
-
-/* When a turn of this actor can be run here, INT64_MAX: nobody knows; reads only. */
-static so_code so_actor_due(so_session *s, const so_message *message, int64_t *due_ms)
-{
-    so_actor actor;
-    so_newest newest;
-    const so_type *type = so_type_by_id(s, message->type);
-    const so_operation *operation = type == NULL ? NULL : so_operation_by_name(type, message->operation);
-    so_code code = s->port->methods->look(s->port, message->type, message->key, &actor, &newest);
-    const so_slot *slot = &actor.slot;
-    if (code != SO_OK)
-        return code;
-    *due_ms = INT64_MAX;
-    if (slot->paused && slot->kind != SO_SLOT_CLAIMED)
-        return SO_OK;
-    if (slot->kind == SO_SLOT_NONE && so_lane_of(operation) == SO_LANE_RUN)
-        *due_ms = message->due_ms;
-    else if (slot->kind == SO_SLOT_CLAIMED)
-        *due_ms = slot->expires_ms;
-    else if (slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_TIMED)
-        *due_ms = slot->rank;
-    else if (slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_RUN)
-        *due_ms = 0;
-    return SO_OK;
-}
-
-/* What a waiter saw of its message. */
-typedef struct so_seen
-{
-    bool there; /* it was in the mailbox */
-    bool stays; /* its end leaves a row */
-} so_seen;
-
-/* A message that was there and is not any more. */
-static so_code so_wait_vanished(so_session *s, int64_t id, const so_seen *seen)
-{
-    if (!seen->there)
-        return s->err.code;
-    if (seen->stays)
-        return so_error_set(&s->err, SO_DESTROYED, NULL, "message %lld was destroyed with its actor",
-                            (long long)id);
-    return so_error_set(&s->err, SO_UNKNOWN_MESSAGE,
-                        "Send it with keep_result, or with so_ask, or give its type the history results.",
-                        "message %lld is over, and its type keeps no history", (long long)id);
-}
-
-static so_code so_wait_read(so_session *s, int64_t id, so_seen *seen, bool *finished, so_message *message,
-                            so_value *result)
-{
-    so_code code = so_result_read(s, id, finished, message, result);
-    if (code == SO_OK)
-        *seen = (so_seen){.there = true, .stays = so_message_stays(so_type_by_id(s, message->type), message)};
-    return code == SO_UNKNOWN_MESSAGE ? so_wait_vanished(s, id, seen) : code;
-}
-
-/* One look at a message: finished, or (`runs`) a turn of its actor is run here if one is due; *due_in_ms: in
- * how long to look again, 0 at once, INT64_MAX nobody knows. */
-static so_code so_wait_look(so_session *s, int64_t id, bool runs, so_seen *seen, bool *finished,
-                            int64_t *due_in_ms, so_value *result)
-{
-    so_message message;
-    int64_t due_ms = INT64_MAX;
-    s->arena = &s->turn_arena;
-    so_arena_reset(s->arena);
-    so_code code = so_wait_read(s, id, seen, finished, &message, result);
-    if (code == SO_OK && !*finished && runs)
-        code = so_actor_due(s, &message, &due_ms);
-    int64_t now_ms = so_now_ms(s);
-    *due_in_ms = due_ms == INT64_MAX ? INT64_MAX : due_ms <= now_ms ? 0 : due_ms - now_ms;
-    if (code != SO_OK || *due_in_ms > 0)
-        return code;
-    s->arena = &s->batch_arenas[1];
-    so_arena_reset(s->arena);
-    so_str key = so_arena_copy_str(s->arena, message.key);
-    code = key.p == NULL ? so_error_nomem(&s->err) : so_run_actor(s, message.type, key);
-    s->arena = &s->turn_arena;
-    so_arena_reset(s->arena);
-    return code == SO_OK ? so_wait_read(s, id, seen, finished, &message, result) : code;
-}
-
-/* Waits for a message's end, and runs its actor's turns meanwhile if no worker does. */
-static so_code so_wait_loop(so_session *s, int64_t id, int64_t timeout_ms, so_seen seen, so_value *result)
-{
-    const so_port_methods *port = s->port->methods;
-    int64_t deadline = port->ticks_ms(s->port) + timeout_ms;
-    const so_waiting waiting = {.bell = SO_BELL_MESSAGE, .message = id};
-    bool finished = false;
-    so_code code = so_definitions_ensure(s);
-    for (bool first = true; code == SO_OK && !finished; first = false)
-    {
-        port->arm(s->port, &waiting);
-        /* A worker that is there gets a first chance, until somebody commits something or a short while is
-         * over. */
-        int64_t due_in_ms = INT64_MAX;
-        bool left_to_worker = first && port->attended(s->port);
-        /* What was just sent on this connection exists, and a worker that finished it has rung: no need to
-         * read. */
-        if (!left_to_worker || id != s->sent || port->rung(s->port, id))
-            code = so_wait_look(s, id, !left_to_worker, &seen, &finished, &due_in_ms, result);
-        int64_t left = deadline - port->ticks_ms(s->port);
-        if (code == SO_OK && !finished && left <= 0)
-            code = so_timeout_error(s, id);
-        /* Having run one turn, the next one of this actor is looked for at once. A worker may have died in
-         * its sleep. */
-        int64_t longest = left_to_worker ? SO_WAIT_WORKER_MS : SO_WAIT_LONGEST_MS;
-        if (due_in_ms < longest)
-            longest = due_in_ms;
-        if (code == SO_OK && !finished && longest > 0)
-            code = port->wait(s->port, &waiting, left < longest ? left : longest);
-    }
-    s->arena = &s->call_arena;
-    return code;
-}
-
-so_code so_fn_wait(so_session *s, const so_value *args, int count, so_value *result)
-{
-    (void)count;
-    int64_t id;
-    int64_t timeout_ms = 5000;
-    so_code code = so_integer_argument(s, &args[0], "message", INT64_MIN, INT64_MAX, &id);
-    if (code == SO_OK && args[1].type != SO_NULL)
-        code = so_integer_argument(s, &args[1], "timeout_ms", 0, 86400000, &timeout_ms);
-    if (code == SO_OK)
-        code = so_scope_free(s, "so_wait");
-    return code == SO_OK ? so_wait_loop(s, id, timeout_ms, (so_seen){0}, result) : code;
-}
-
-so_code so_fn_ask(so_session *s, const so_value *args, int count, so_value *result)
-{
-    (void)count;
-    so_message message;
-    so_operation *operation;
-    so_send_options options;
-    so_code code = so_scope_free(s, "so_ask");
-    if (code == SO_OK)
-        code = so_message_prepare(s, "so_ask", args, true, &message, &operation, &options);
-    message.keep = true;
-    if (code == SO_OK)
-        code = so_message_store(s, &message, false);
-    if (code == SO_OK && message.id == 0)
-        return so_error_set(&s->err, SO_DESTROYED, "Leave the option if_exists out to start a new one.",
-                            "there is no such actor");
-    const so_seen seen = {.there = true, .stays = true};
-    return code == SO_OK ? so_wait_loop(s, message.id, options.timeout_ms, seen, result) : code;
-}
-
-/* An argument that is a JSON array of type names, or NULL. */
-static so_code so_types_argument(so_session *s, const so_value *value, so_str *types)
-{
-    so_json_iter iter;
-    so_str element;
-    *types = (so_str){0};
-    if (value->type == SO_NULL)
-        return SO_OK;
-    if (value->type != SO_TEXT)
-        return so_error_set(&s->err, SO_INVALID_JSON, "Pass a JSON array of type names, or nothing.",
-                            "types must be a JSON array");
-    so_code code = so_json_check(s->arena, value->s, SO_JSON_ARRAY, "types", 0, types, &s->err);
-    if (code != SO_OK)
-        return code;
-    so_json_iter_init(&iter, s->arena, *types);
-    while (code == SO_OK && so_json_iter_next(&iter, NULL, &element))
-    {
-        so_value name;
-        code = so_json_to_value(s->arena, element, &name, &s->err);
-        if (code == SO_OK)
-            code = so_name_check(&name, "type", &name.s, &s->err);
-    }
-    return code;
-}
-
-so_code so_fn_next_due(so_session *s, const so_value *args, int count, so_value *result)
-{
-    (void)count;
-    so_str types;
-    int64_t due_in_ms = -1;
-    so_code code = so_types_argument(s, &args[0], &types);
-    if (code == SO_OK)
-        code = so_work_begin_reading(s);
-    if (code != SO_OK)
-        return code;
-    if (s->turn == NULL)
-        code = so_definitions_refresh(s);
-    if (code == SO_OK)
-        code = so_mailbox_next_due(s, 0, types, so_now_ms(s), &due_in_ms);
-    code = so_work_end(s, code);
-    if (code == SO_OK && due_in_ms >= 0)
-        *result = SO_VALUE_INT(due_in_ms);
     return code;
 }

@@ -62,6 +62,12 @@ static so_code so_take_best(so_session *s, const so_take *take, so_value best[9]
     return code;
 }
 
+so_code so_mailbox_ready(so_session *s, const so_take *take, bool *any)
+{
+    so_value best[9];
+    return so_take_best(s, take, best, any);
+}
+
 static so_code so_taken_start(so_session *s, const so_take *take, so_taken *taken, const so_type *type,
                               so_str key, const so_slot *before, int64_t head, int64_t attempts)
 {
