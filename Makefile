@@ -45,15 +45,16 @@ BENCH          := $(BUILD)/solidobj-bench
 CONFORMANCE    := $(BUILD)/conformance
 
 .PHONY: all generated unit bench check check-quick check-docs check-format check-static check-unit \
-        check-conformance check-fuzz check-memory install uninstall format clean help
+        check-conformance check-fuzz check-memory check-unstable install uninstall format clean help
 
 all: $(LIBRARY) $(BENCH)
 
-# $(BENCH) and $(CONFORMANCE)
+# $(BENCH), $(CONFORMANCE), $(STATIC)
 include tests/bench/bench.mk
 -include tests/conformance/conformance.mk
 -include tests/fuzz/fuzz.mk
 -include tests/memory/memory.mk
+include tests/embedded/embedded.mk
 
 # ---- SQL files as C strings: sql/sqlite/schema.sql -> gen/sqlite_schema.h, `so_sql_schema` --------
 
@@ -139,7 +140,7 @@ check-quick:
 	@tests/tools/packages.sh check
 	@tests/tools/check.sh quick
 
-check-docs check-format check-static check-unit check-conformance check-fuzz check-memory:
+check-docs check-format check-static check-unit check-conformance check-fuzz check-memory check-unstable:
 	@tests/tools/packages.sh check
 	@tests/tools/check.sh $(@:check-%=%)
 
@@ -170,6 +171,7 @@ help:
 	@sed -n '/^#: /s///p' $(firstword $(MAKEFILE_LIST))
 
 #: make                    build/solidobj.so and build/solidobj-bench
+#: make static             build/libsolidobj.a, to be linked into an application
 #: make bench              build, then measure the quick matrix on SQLite (under two minutes)
 #: make check              everything that must hold: format, static analysis, both compilers, all tests, the documents
 #: make check-quick        the same without clang, sanitizers and documents
@@ -178,6 +180,7 @@ help:
 #: make check-static       clang-tidy
 #: make check-unit         unit tests
 #: make check-conformance  the conformance suite
+#: make check-unstable     builds and tests once more in a Debian unstable system (made once in /var/cache/solidobj)
 #: make fuzz SECONDS=600   the fuzzers, for so long
 #: make memory             what a connection takes, and what a million calls leave
 #: make install            into $(PREFIX)/lib and $(PREFIX)/bin; PREFIX=/usr/local

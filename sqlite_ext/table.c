@@ -297,6 +297,7 @@ static const sqlite3_module so_owner_module = {
     .xShadowName = so_owner_shadow,
 };
 
+/* The module solidobj comes last; it shows that the registration is complete. */
 int so_sqlite_register_tables(so_registration *registration)
 {
     int rc = sqlite3_create_module_v2(registration->db, "solidobj_connection", &so_connection_module,
