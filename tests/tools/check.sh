@@ -6,27 +6,30 @@
 # A step's output goes to build/log/NAME.log and is shown when it fails. A step that counts tests itself ends its
 # output with "N passed, N failed, N skipped" (`sum`; `any`: there may be none); any other step is one test (`one`), and
 # exit code 77 means skipped. A step that outlives its seconds, or leaves a process running, has failed. The last line
-# is the sum of all steps.
+# is the sum of all steps. What a step prints after "note: " is shown in any case.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 # name, in which sets, how it counts (see above), seconds it may take
 steps='
-format              all,quick       one      60
-static              all             one     240
-build               all,quick,docs  one     180
-build-clang         all             one     180
-unit                all,quick       sum     120
-selftest            all,quick       one      60
-conformance         all,quick       sum     180
-unit-sanitized      all             sum     240
-conform-sanitized   all             sum     240
-scripts             all,quick       any     300
-fuzz                all             sum     180
-memory              all             one      60
-bench-smoke         all,quick       one      60
-install             all             one      60
-docs                all             sum     420
+format              all,quick              one      60
+static              all                    one     240
+build               all,quick,second,docs  one     180
+build-clang         all                    one     180
+unit                all,quick,second       sum     120
+embedded            all,quick,second       sum      60
+selftest            all,quick,second       one      60
+conformance         all,quick,second       sum     180
+unit-sanitized      all                    sum     240
+conform-sanitized   all                    sum     240
+scripts             all,quick,second       any     300
+fuzz                all                    sum     180
+memory              all                    one      60
+bench-smoke         all,quick              one      60
+install             all,second             one      60
+docs                all,second             sum     420
+root                all,unstable           one    1500
+unstable            all                    sum     420
 '
 
 log_directory=build/log
@@ -52,6 +55,8 @@ step_build-clang() { build CC=clang BUILD=build/clang all unit; }
 
 step_unit() { build unit && each_program build/unit/test_*; }
 
+step_embedded() { build all embedded && each_program build/embedded/test_*; }
+
 # Wrong expectations must be noticed; the suite below means nothing otherwise.
 step_selftest() { build conformance-selftest; }
 
@@ -60,7 +65,9 @@ step_conformance() { build all build/conformance && build/conformance; }
 # Once more with every address and every undefined operation watched.
 sanitized() { build BUILD=build/sanitized SANITIZE=address,undefined CFLAGS='-O1 -g' "$@"; }
 
-step_unit-sanitized() { sanitized unit && each_program build/sanitized/unit/test_*; }
+step_unit-sanitized() {
+  build all && sanitized unit embedded && each_program build/sanitized/unit/test_* build/sanitized/embedded/test_*
+}
 
 step_conform-sanitized() {
   sanitized build/sanitized/solidobj.so build/sanitized/conformance &&
@@ -93,7 +100,15 @@ step_bench-smoke() {
 
 step_install() { build all && tests/tools/check_install.sh; }
 
-step_docs() { build all && /usr/bin/python3 tests/tools/check_docs.py README.md docs/*.md; }
+step_docs() { build all static && /usr/bin/python3 tests/tools/check_docs.py README.md docs/*.md; }
+
+# The second generation: a newer compiler, a newer SQLite, in a system of their own that is made once.
+step_root() { tests/tools/root.sh make && tests/tools/check_root.sh; }
+
+step_unstable() {
+  tests/tools/root.sh run sh -c 'echo "note: SQLite $(sqlite3 --version | cut -d " " -f 1), $(gcc --version | head -n 1)" &&
+    exec tests/tools/check.sh second'
+}
 
 # Runs each program within script_seconds and adds up: cmocka's counts or a "N passed, …" line of its own where it
 # prints one, else one test per program.
@@ -139,7 +154,8 @@ counts() {
   echo "$p $f $s"
 }
 
-cmocka_count() { sed -n "s/^\[ *$1 *\] \([0-9]*\) test(s).*/\1/p" "$2" | awk '{ n += $1 } END { print n + 0 }'; }
+# cmocka 2 says the group's name before the count.
+cmocka_count() { sed -n "s/^\[ *$1 *\] \(.*: \)\{0,1\}\([0-9]*\) test(s).*/\2/p" "$2" | awk '{ n += $1 } END { print n + 0 }'; }
 
 # ---- running a step --------------------------------------------------------------------------------------------
 
@@ -196,12 +212,13 @@ run_step() {
   [ "$p" != 0 ] || word=skipped
   [ "$f" = 0 ] || word=FAILED
   printf '%-8s %3d passed %3d failed %3d skipped %4d s\n' "$word" "$p" "$f" "$s" $((SECONDS - started))
+  sed -n 's/^note: /    /p' "$log"
   if [ "$f" != 0 ]; then
     echo "---- $log"
     tail -n 60 "$log"
     echo "----"
   elif [ "$s" != 0 ]; then
-    grep -i skip "$log" | grep -vE '^[0-9]+ passed' | sed 's/^/    /' | head -n 10
+    grep -i skip "$log" | grep -vE '[0-9]+ passed' | sed 's/^/    /' | head -n 10
   fi
   total_passed=$((total_passed + p)) total_failed=$((total_failed + f)) total_skipped=$((total_skipped + s))
   [ "$f" = 0 ]

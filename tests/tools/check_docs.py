@@ -183,6 +183,7 @@ class Document:
             HOME=directory,  # no start-up file of the shell's changes what is printed
             PATH="/usr/bin:/bin:" + os.environ["PATH"] + ":" + BUILD,  # Debian's python3 before any other
             LD_LIBRARY_PATH=BUILD,  # instead of `make install`
+            LIBRARY_PATH=BUILD,  # the same for who links
             npm_config_userconfig=os.path.join(os.path.expanduser("~"), ".npmrc"),
             npm_config_cache=os.path.join(CACHE, "npm"),
             npm_config_prefer_offline="true",

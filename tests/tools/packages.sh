@@ -1,11 +1,11 @@
 #!/bin/sh
 # Sees to it that what a target needs is on this machine.
-# Use: packages.sh bench|check
+# Use: packages.sh bench|check|root
 # Installs what is missing with apt-get where it may (root, or sudo without a password); otherwise prints the one
 # line that does it and fails. Says nothing when nothing is missing.
 set -eu
 
-program() { command -v "$1" >/dev/null 2>&1; }
+program() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ]; }
 header() { echo "#include <$1>" | gcc -M -MG -x c - 2>/dev/null | grep -q "/$1"; }
 archive() { [ "$(gcc -print-file-name="$1" 2>/dev/null)" != "$1" ]; }
 fuzzer() {
@@ -28,6 +28,7 @@ libclang-rt-dev fuzzer -                        check
 clang-format   program clang-format             check
 clang-tidy     program clang-tidy               check
 python3        program /usr/bin/python3         check
+debootstrap    program debootstrap              check root
 '
 
 wanted=$1
