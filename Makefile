@@ -55,6 +55,7 @@ include tests/bench/bench.mk
 -include tests/fuzz/fuzz.mk
 -include tests/memory/memory.mk
 include tests/embedded/embedded.mk
+include tests/fault/fault.mk
 
 # ---- SQL files as C strings: sql/sqlite/schema.sql -> gen/sqlite_schema.h, `so_sql_schema` --------
 

@@ -164,6 +164,13 @@ static so_code so_claim_work(so_session *s, so_str worker, const so_claim_option
     return code;
 }
 
+static so_code so_claim_answer(so_session *s, so_buffer *rows, so_value *result)
+{
+    so_buffer_add_char(rows, ']');
+    *result = SO_VALUE_JSON(so_buffer_str(rows));
+    return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
+}
+
 so_code so_fn_claim(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
@@ -197,14 +204,16 @@ so_code so_fn_claim(so_session *s, const so_value *args, int count, so_value *re
         code = so_due_look(s, &wanted, &due_in_ms);
         if (code == SO_OK && due_in_ms == 0)
             code = so_worker_begin(s);
-        if (code == SO_OK && due_in_ms == 0)
-            code = so_work_end(s, so_claim_work(s, worker, &options, &rows));
+        bool begun = code == SO_OK && due_in_ms == 0;
+        if (begun)
+            code = so_claim_work(s, worker, &options, &rows);
         bool empty = rows.n == 1;
-        so_buffer_add_char(&rows, ']');
-        *result = SO_VALUE_JSON(so_buffer_str(&rows));
+        /* Before the claims are kept: nobody could use those that are not told. */
+        if (code == SO_OK)
+            code = so_claim_answer(s, &rows, result);
+        if (begun)
+            code = so_work_end(s, code);
         int64_t left = deadline - s->port->methods->ticks_ms(s->port);
-        if (code == SO_OK && result->s.p == NULL)
-            code = so_error_nomem(&s->err);
         if (code == SO_OK && empty && left > 0)
             code = so_wait_for_work(s, &waiting, due_in_ms, left);
         s->arena = &s->call_arena;

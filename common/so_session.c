@@ -108,9 +108,11 @@ so_code so_function_call(so_session *s, const so_function *function, const so_va
         s->arena = &s->call_arena;
     }
     so_error_clear(&s->err);
-    s->depth++;
     *result = SO_VALUE_NULL;
+    if (s->depth++ == 0)
+        s->answer = result;
     so_code code = so_call_checked(s, function, args, count, result);
-    s->depth--;
+    if (--s->depth == 0)
+        s->answer = NULL;
     return code;
 }

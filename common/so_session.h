@@ -78,8 +78,10 @@ struct so_session
     so_arena batch_arenas[2];
     so_arena definitions_arena;
     so_definitions definitions;
-    so_newest newest; /* as of the last look in this piece of work */
-    so_turn *turn;    /* the turn that is running, or NULL */
+    so_newest newest;       /* as of the last look in this piece of work */
+    so_turn *turn;          /* the turn that is running, or NULL */
+    const so_value *answer; /* what the call that is running has answered so far; its memory is reserved
+                               before a commit */
     int depth;
     bool cautious;            /* a mark before each turn, whatever its handler looks like */
     int64_t sent;             /* the message that was sent last here, outside a turn */

@@ -17,7 +17,7 @@ static void so_sqlite_function(sqlite3_context *context, int count, sqlite3_valu
     char *message = NULL;
     int rc = so_sqlite_call(binding, values, count, &result, &message);
     if (rc == SQLITE_OK)
-        so_sqlite_result(context, &result);
+        so_sqlite_answer(binding->registration->connection, context, &result);
     else if (rc == SQLITE_NOMEM)
         sqlite3_result_error_nomem(context);
     else

@@ -217,9 +217,10 @@ static so_code so_handler_of(so_sqlite *connection, so_operation *operation, so_
 so_code so_sqlite_handler_pure(so_port *port, so_operation *operation, bool *pure)
 {
     so_handler *handler;
-    /* Running it will tell what is wrong. */
-    *pure = so_handler_of((so_sqlite *)port, operation, &handler) == SO_OK && handler->pure;
-    return SO_OK;
+    so_code code = so_handler_of((so_sqlite *)port, operation, &handler);
+    *pure = code == SO_OK && handler->pure;
+    /* Of anything else running it will tell what is wrong. */
+    return code == SO_NOMEM ? code : SO_OK;
 }
 
 /*
@@ -228,8 +229,8 @@ so_code so_sqlite_handler_pure(so_port *port, so_operation *operation, bool *pur
  */
 static bool so_error_is_engines(int rc)
 {
-    static const int codes[] = {SQLITE_BUSY,  SQLITE_NOMEM, SQLITE_INTERRUPT,
-                                SQLITE_IOERR, SQLITE_FULL,  SQLITE_PROTOCOL};
+    static const int codes[] = {SQLITE_BUSY, SQLITE_NOMEM,    SQLITE_INTERRUPT, SQLITE_IOERR,
+                                SQLITE_FULL, SQLITE_PROTOCOL, SQLITE_CANTOPEN};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         if ((rc & 0xff) == codes[i])
             return true;

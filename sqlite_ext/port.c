@@ -28,6 +28,7 @@ static const char *const so_controls[SO_CONTROL_COUNT] = {
     [SO_CONTROL_DATA_VERSION] = "PRAGMA main.data_version",
     [SO_CONTROL_QUERY_ONLY] = "PRAGMA query_only",
     [SO_CONTROL_RING] = "INSERT INTO main.solidobj_ring(ring) VALUES(1)",
+    [SO_CONTROL_PROBE] = "SELECT 1",
 };
 
 static so_sqlite *so_sqlite_of(so_port *port) { return (so_sqlite *)port; }
@@ -114,6 +115,63 @@ static so_scope so_port_scope(so_port *port)
     }
 }
 
+/*
+ * Creating an index makes SQLite prepare all kept statements again, those too that would undo it. A statement
+ * that runs is left alone: this one has read its first row and is ended with the piece of work, which undoes
+ * it if memory is short.
+ */
+static so_code so_guard_begin(so_sqlite *connection)
+{
+    int rc = sqlite3_prepare_v2(connection->db, "VALUES(1) UNION ALL SELECT 1 FROM main.sqlite_schema", -1,
+                                &connection->guard, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(connection->guard);
+    return rc == SQLITE_ROW ? SO_OK : so_sqlite_error(connection, rc);
+}
+
+static void so_guard_end(so_sqlite *connection)
+{
+    sqlite3_finalize(connection->guard);
+    connection->guard = NULL;
+}
+
+/*
+ * Takes the piece back. SQLite may have rolled the whole transaction back already (disk full, out of memory).
+ *
+ * A piece that cannot be taken back by itself takes the caller's transaction with it, as SQLite's own
+ * statements do then. While the connection is interrupted or out of memory even ROLLBACK may fail; but SQLite
+ * rolls everything back itself when a statement that writes is interrupted, or one that reads finds that
+ * memory was short when it ends.
+ */
+static so_code so_piece_undo(so_sqlite *connection, so_piece piece)
+{
+    static const so_control last_resorts[] = {SO_CONTROL_ROLLBACK, SO_CONTROL_LOCK};
+    if (piece == SO_PIECE_NOTHING || sqlite3_get_autocommit(connection->db))
+        return SO_OK;
+    so_code code = so_sqlite_control(connection, piece == SO_PIECE_TRANSACTION ? SO_CONTROL_ROLLBACK
+                                                                               : SO_CONTROL_WORK_UNDO);
+    if (code == SO_OK && piece == SO_PIECE_SAVEPOINT)
+        code = so_sqlite_control(connection, SO_CONTROL_WORK_RELEASE);
+    if (code == SO_OK)
+        return SO_OK;
+    so_error err = connection->session.err;
+    for (int i = 0; i < 2 && !sqlite3_get_autocommit(connection->db); i++)
+        if (connection->controls[last_resorts[i]] != NULL)
+            so_sqlite_control(connection, last_resorts[i]);
+    if (!sqlite3_get_autocommit(connection->db))
+        so_guard_end(connection);
+    connection->session.err = err;
+    return code;
+}
+
+/* The same because of an error, which is kept. */
+static void so_piece_undo_for(so_sqlite *connection, so_piece piece)
+{
+    so_error err = connection->session.err;
+    so_piece_undo(connection, piece);
+    connection->session.err = err;
+}
+
 static so_code so_inside_statement(so_sqlite *connection)
 {
     return so_error_set(&connection->session.err, SO_INSIDE_STATEMENT,
@@ -139,10 +197,7 @@ static so_code so_begin_savepoint(so_sqlite *connection, bool write)
         code = so_sqlite_control(connection, SO_CONTROL_LOCK);
         if (code != SO_OK && code != SO_NOT_INSTALLED)
         {
-            so_error err = connection->session.err;
-            so_sqlite_control(connection, SO_CONTROL_WORK_UNDO);
-            so_sqlite_control(connection, SO_CONTROL_WORK_RELEASE);
-            connection->session.err = err;
+            so_piece_undo_for(connection, SO_PIECE_SAVEPOINT);
             connection->piece = SO_PIECE_NONE;
             return code;
         }
@@ -167,14 +222,36 @@ static void so_gate_out(so_sqlite *connection)
 }
 
 /*
+ * Whether the statements that are kept can be stepped as they are. A change of the schema makes SQLite
+ * prepare each of them again when it is stepped next, the probe as well.
+ */
+static so_code so_controls_fresh(so_sqlite *connection, bool *fresh)
+{
+    sqlite3_stmt *probe;
+    so_code code = so_sqlite_control(connection, SO_CONTROL_PROBE);
+    if (code == SO_OK)
+        code = so_sqlite_control_statement(connection, SO_CONTROL_PROBE, &probe);
+    *fresh = code == SO_OK && sqlite3_stmt_status(probe, SQLITE_STMTSTATUS_REPREPARE, 1) == 0;
+    return code;
+}
+
+/*
  * What ends a piece of work is prepared before one begins: then it needs no memory, and no parser, which an
- * interrupt would stop.
+ * interrupt would stop, and which fails until the caller's statement ends once memory was short.
  */
 static so_code so_controls_prepare(so_sqlite *connection)
 {
     sqlite3_stmt *statement;
-    if (connection->prepared)
-        return SO_OK;
+    bool fresh;
+    so_code probed = so_controls_fresh(connection, &fresh);
+    if (probed != SO_OK || (fresh && connection->prepared))
+        return probed;
+    for (int i = 0; i <= SO_CONTROL_LOCK; i++)
+    {
+        sqlite3_finalize(connection->controls[i]);
+        connection->controls[i] = NULL;
+    }
+    connection->prepared = false;
     for (int i = 0; i < SO_CONTROL_LOCK; i++)
     {
         so_code code = so_sqlite_control_statement(connection, (so_control)i, &statement);
@@ -271,44 +348,12 @@ static so_code so_port_writable(so_port *port)
     return code;
 }
 
-/*
- * Takes the piece back. SQLite may have rolled the whole transaction back already (disk full, out of memory).
- * While the connection is interrupted it runs no ROLLBACK; but it rolls everything back itself when a
- * statement that writes is interrupted, as sqlite3_interrupt() says it does, so one is started.
- */
-static so_code so_piece_undo(so_sqlite *connection, so_piece piece)
-{
-    if (piece == SO_PIECE_NOTHING || sqlite3_get_autocommit(connection->db))
-        return SO_OK;
-    so_code code;
-    if (piece == SO_PIECE_TRANSACTION)
-        code = so_sqlite_control(connection, SO_CONTROL_ROLLBACK);
-    else
-    {
-        code = so_sqlite_control(connection, SO_CONTROL_WORK_UNDO);
-        so_code release = so_sqlite_control(connection, SO_CONTROL_WORK_RELEASE);
-        code = code != SO_OK ? code : release;
-    }
-    if (code == SO_ENGINE && connection->session.err.engine_code == SQLITE_INTERRUPT &&
-        connection->controls[SO_CONTROL_LOCK] != NULL)
-    {
-        so_error err = connection->session.err;
-        so_sqlite_control(connection, SO_CONTROL_LOCK);
-        connection->session.err = err;
-    }
-    return code;
-}
-
 static so_code so_piece_keep(so_sqlite *connection, so_piece piece)
 {
     so_code code = so_sqlite_control(connection, piece == SO_PIECE_TRANSACTION ? SO_CONTROL_COMMIT
                                                                                : SO_CONTROL_WORK_RELEASE);
     if (code != SO_OK)
-    {
-        so_error err = connection->session.err;
-        so_piece_undo(connection, piece);
-        connection->session.err = err;
-    }
+        so_piece_undo_for(connection, piece);
     return code;
 }
 
@@ -316,15 +361,28 @@ static so_code so_port_end(so_port *port, bool keep)
 {
     so_sqlite *connection = so_sqlite_of(port);
     so_piece piece = connection->piece;
+    so_code code = SO_OK;
     connection->piece = SO_PIECE_NONE;
-    so_code code = keep && piece != SO_PIECE_NOTHING ? so_piece_keep(connection, piece)
-                                                     : so_piece_undo(connection, piece);
+    /*
+     * What is kept must be told: an answer that finds no memory afterwards would be a failure that has done
+     * its work. And where memory was short before, SQLite fails the caller's statement whatever we answer.
+     */
+    if (keep && (!so_sqlite_reserve_answer(connection, connection->session.answer) ||
+                 sqlite3_errcode(connection->db) == SQLITE_NOMEM))
+        code = so_error_nomem(&connection->session.err);
+    if (keep && code == SO_OK && piece == SO_PIECE_SAVEPOINT && connection->rings.any)
+        code = so_sqlite_ring_at_commit(connection);
+    if (!keep)
+        code = so_piece_undo(connection, piece);
+    else if (code != SO_OK)
+        so_piece_undo_for(connection, piece);
+    else if (piece != SO_PIECE_NOTHING)
+        code = so_piece_keep(connection, piece);
+    so_guard_end(connection);
     so_gate_out(connection);
     if (piece == SO_PIECE_TRANSACTION && (!keep || code != SO_OK))
         so_rings_clear(&connection->rings);
-    if (piece == SO_PIECE_SAVEPOINT)
-        so_sqlite_ring_at_commit(connection);
-    else
+    if (piece != SO_PIECE_SAVEPOINT)
         so_sqlite_ring_now(connection);
     return code;
 }
@@ -625,6 +683,10 @@ static so_code so_port_append(so_port *port, const so_message *message, int64_t 
                  sqlite3_txn_state(connection->db, NULL) == SQLITE_TXN_NONE;
     if (alone)
         so_gate_in(connection);
+    else if (connection->piece == SO_PIECE_NONE && so_sqlite_in_transaction(connection))
+        code = so_sqlite_ring_at_commit(connection);
+    if (code != SO_OK)
+        return code;
     int rc = so_step(statement);
     *stored = rc == SQLITE_DONE && sqlite3_changes(connection->db) > 0;
     *id = sqlite3_last_insert_rowid(connection->db);
@@ -769,6 +831,9 @@ static so_code so_port_migrate_schema(so_port *port, int64_t *from)
     so_code code = so_schema_version(connection, from);
     if (code != SO_OK || *from >= SO_SCHEMA_VERSION)
         return code;
+    code = so_guard_begin(connection);
+    if (code != SO_OK)
+        return code;
     int rc = SQLITE_OK;
     for (size_t i = 0; rc == SQLITE_OK && i < sizeof steps / sizeof steps[0]; i++)
     {
@@ -853,6 +918,7 @@ void so_sqlite_close(so_sqlite *connection)
     for (int i = 0; i < SO_CONTROL_COUNT; i++)
         sqlite3_finalize(connection->controls[i]);
     so_doorbell_close(connection->doorbell);
+    sqlite3_free(connection->answer);
     so_session_free(&connection->session);
     sqlite3_free(connection);
 }

@@ -28,8 +28,8 @@ typedef struct so_rows_cursor
 {
     sqlite3_vtab_cursor base;
     so_allocator allocator;
-    so_arena arena; /* the answer */
-    so_str answer;
+    so_arena arena; /* values that are read from it */
+    char *answer;
     so_json_iter iter;
     so_str row;
     sqlite3_int64 rowid;
@@ -157,6 +157,7 @@ static int so_rows_close(sqlite3_vtab_cursor *base)
 {
     so_rows_cursor *cursor = (so_rows_cursor *)base;
     so_arena_free(&cursor->arena);
+    sqlite3_free(cursor->answer);
     sqlite3_free(cursor);
     return SQLITE_OK;
 }
@@ -186,10 +187,11 @@ static int so_rows_filter(sqlite3_vtab_cursor *base, int number, const char *tex
         return rc;
     }
     so_arena_reset(&cursor->arena);
-    cursor->answer = so_arena_copy_str(&cursor->arena, result.s);
-    if (cursor->answer.p == NULL)
+    sqlite3_free(cursor->answer);
+    cursor->answer = so_sqlite_take_answer(table->binding->registration->connection, result.s);
+    if (cursor->answer == NULL)
         return SQLITE_NOMEM;
-    so_json_iter_init(&cursor->iter, &cursor->arena, cursor->answer);
+    so_json_iter_init(&cursor->iter, &cursor->arena, (so_str){cursor->answer, result.s.n});
     cursor->rowid = 0;
     return so_rows_next(base);
 }

@@ -27,6 +27,7 @@ typedef enum so_control
     SO_CONTROL_DATA_VERSION,
     SO_CONTROL_RING,
     SO_CONTROL_QUERY_ONLY,
+    SO_CONTROL_PROBE,
     SO_CONTROL_COUNT
 } so_control;
 
@@ -60,6 +61,7 @@ typedef struct so_sqlite
     sqlite3 *db;
     sqlite3_stmt *statements[SO_STATEMENT_COUNT];
     sqlite3_stmt *controls[SO_CONTROL_COUNT];
+    sqlite3_stmt *guard; /* runs while the schema is made */
     so_handler *handlers;
     so_piece piece;
     bool prepared; /* what begins and ends a piece of work is */
@@ -71,6 +73,9 @@ typedef struct so_sqlite
     bool awake; /* this connection is a worker that will look again before it sleeps */
     uint32_t armed;
     so_rings rings;
+    bool rings_at_commit; /* SQLite will tell of the commit of the transaction that is open */
+    char *answer;         /* memory for the answer of the call that runs, or NULL */
+    size_t answer_bytes;
 } so_sqlite;
 
 /* Made when the extension is loaded, freed when the connection closes; `connection` comes and goes in
@@ -110,7 +115,8 @@ bool so_sqlite_keeps_notes(so_port *port);
 void so_sqlite_note(so_port *port, const so_message *message);
 int64_t so_sqlite_noted(so_port *port, int64_t *created_ms);
 void so_sqlite_ring_now(so_sqlite *connection);
-void so_sqlite_ring_at_commit(so_sqlite *connection);
+so_code so_sqlite_ring_at_commit(so_sqlite *connection);
+bool so_sqlite_in_transaction(so_sqlite *connection); /* of the caller's, or under a statement that writes */
 so_doorbell *so_sqlite_doorbell(so_sqlite *connection);
 int64_t so_sqlite_ticks_ms(so_port *port);
 
@@ -131,6 +137,15 @@ so_code so_sqlite_done(so_sqlite *connection, sqlite3_stmt *statement, so_code c
 so_value so_sqlite_value(sqlite3_value *value);
 void so_sqlite_bind(sqlite3_stmt *statement, int index, const so_value *value);
 void so_sqlite_result(sqlite3_context *context, const so_value *value);
+
+/* The same for the answer of a call. */
+void so_sqlite_answer(so_sqlite *connection, sqlite3_context *context, const so_value *value);
+
+/* Sees to memory for an answer (NULL: a short one), so that giving it needs none. False if there is none. */
+bool so_sqlite_reserve_answer(so_sqlite *connection, const so_value *answer);
+
+/* A text answer in memory of its own, which the caller frees with sqlite3_free(); NULL without memory. */
+char *so_sqlite_take_answer(so_sqlite *connection, so_str text);
 
 /* Calls a function for SQL and puts its answer or its error into `context` / into *message
  * (sqlite3_malloc'ed). */

@@ -236,7 +236,10 @@ static int so_ring_commit(sqlite3_vtab *vtab)
 {
     so_sqlite *connection = ((so_table *)vtab)->registration->connection;
     if (connection != NULL)
+    {
+        connection->rings_at_commit = false;
         so_sqlite_ring_now(connection);
+    }
     return SQLITE_OK;
 }
 
@@ -244,7 +247,10 @@ static int so_ring_rollback(sqlite3_vtab *vtab)
 {
     so_sqlite *connection = ((so_table *)vtab)->registration->connection;
     if (connection != NULL)
+    {
+        connection->rings_at_commit = false;
         so_rings_clear(&connection->rings);
+    }
     return SQLITE_OK;
 }
 

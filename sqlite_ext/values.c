@@ -3,11 +3,14 @@
  */
 #include "so_sqlite.h"
 
+#include <string.h>
+
 SQLITE_EXTENSION_INIT3
 
 enum
 {
-    SO_SUBTYPE_JSON = 'J'
+    SO_SUBTYPE_JSON = 'J',
+    SO_SHORT_ANSWER_BYTES = 256
 };
 
 so_value so_sqlite_value(sqlite3_value *value)
@@ -81,15 +84,58 @@ void so_sqlite_result(sqlite3_context *context, const so_value *value)
     }
 }
 
+bool so_sqlite_reserve_answer(so_sqlite *connection, const so_value *answer)
+{
+    bool text = answer != NULL && (answer->type == SO_TEXT || answer->type == SO_BLOB);
+    size_t bytes = text && answer->s.n >= SO_SHORT_ANSWER_BYTES ? answer->s.n + 1 : SO_SHORT_ANSWER_BYTES;
+    if (connection->answer_bytes >= bytes)
+        return true;
+    sqlite3_free(connection->answer);
+    connection->answer = sqlite3_malloc64(bytes);
+    connection->answer_bytes = connection->answer == NULL ? 0 : bytes;
+    return connection->answer != NULL;
+}
+
+char *so_sqlite_take_answer(so_sqlite *connection, so_str text)
+{
+    const so_value answer = SO_VALUE_STR(text);
+    if (!so_sqlite_reserve_answer(connection, &answer))
+        return NULL;
+    char *taken = connection->answer;
+    connection->answer = NULL;
+    connection->answer_bytes = 0;
+    memcpy(taken, text.p, text.n);
+    taken[text.n] = 0;
+    return taken;
+}
+
+void so_sqlite_answer(so_sqlite *connection, sqlite3_context *context, const so_value *value)
+{
+    if (value->type != SO_TEXT || value->s.p == NULL)
+    {
+        so_sqlite_result(context, value);
+        return;
+    }
+    char *text = so_sqlite_take_answer(connection, value->s);
+    if (text == NULL)
+        sqlite3_result_error_nomem(context);
+    else
+        sqlite3_result_text64(context, text, value->s.n, sqlite3_free, SQLITE_UTF8);
+    if (text != NULL && value->json)
+        sqlite3_result_subtype(context, SO_SUBTYPE_JSON);
+}
+
 int so_sqlite_call(so_binding *binding, sqlite3_value **values, int count, so_value *result, char **message)
 {
     so_value args[SO_FUNCTION_MAX_ARGS];
     so_sqlite *connection = so_sqlite_connection(binding->registration);
     if (connection == NULL)
     {
-        int rc = sqlite3_errcode(binding->registration->db);
+        int rc = sqlite3_extended_errcode(binding->registration->db);
         return rc == SQLITE_OK || rc == SQLITE_ROW ? SQLITE_NOMEM : rc;
     }
+    if (!so_sqlite_reserve_answer(connection, NULL))
+        return SQLITE_NOMEM;
     for (int i = 0; i < count; i++)
     {
         args[i] = so_sqlite_value(values[i]);
@@ -108,9 +154,9 @@ int so_sqlite_call(so_binding *binding, sqlite3_value **values, int count, so_va
     if (code == SO_ENGINE)
     {
         *message = sqlite3_mprintf("%s", err->message);
-        return err->engine_code;
+        return *message == NULL ? SQLITE_NOMEM : err->engine_code;
     }
     *message = sqlite3_mprintf("%s: %s%s%s", so_code_name(code), err->message,
                                err->hint[0] == 0 ? "" : ". Hint: ", err->hint);
-    return SQLITE_ERROR;
+    return *message == NULL ? SQLITE_NOMEM : SQLITE_ERROR;
 }

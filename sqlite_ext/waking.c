@@ -130,6 +130,12 @@ int64_t so_sqlite_noted(so_port *port, int64_t *created_ms)
     return doorbell == NULL ? 0 : so_doorbell_noted(doorbell, created_ms);
 }
 
+bool so_sqlite_in_transaction(so_sqlite *connection)
+{
+    return !sqlite3_get_autocommit(connection->db) ||
+           sqlite3_txn_state(connection->db, NULL) == SQLITE_TXN_WRITE;
+}
+
 void so_sqlite_ring(so_port *port, so_bell bell, int64_t message, bool everybody)
 {
     so_sqlite *connection = (so_sqlite *)port;
@@ -148,14 +154,10 @@ void so_sqlite_ring(so_port *port, so_bell bell, int64_t message, bool everybody
         rings->work[bell] = true;
         rings->everybody[bell] = rings->everybody[bell] || everybody;
     }
-    if (connection->piece != SO_PIECE_NONE)
-        return;
     /* A message that was stored by one statement: committed already, unless it stands in a transaction of the
      * caller. */
-    if (sqlite3_get_autocommit(connection->db) && sqlite3_txn_state(connection->db, NULL) != SQLITE_TXN_WRITE)
+    if (connection->piece == SO_PIECE_NONE && !so_sqlite_in_transaction(connection))
         so_sqlite_ring_now(connection);
-    else
-        so_sqlite_ring_at_commit(connection);
 }
 
 void so_rings_clear(so_rings *rings)
@@ -194,12 +196,21 @@ void so_sqlite_ring_now(so_sqlite *connection)
     so_rings_clear(rings);
 }
 
-void so_sqlite_ring_at_commit(so_sqlite *connection)
+/*
+ * Called before the write that is to be told of: without memory SQLite fails the caller's statement whatever
+ * we answer, and after an I/O error it has rolled the transaction back. Where only the ring itself is not
+ * allowed (an authorizer), the write is found by polling.
+ */
+so_code so_sqlite_ring_at_commit(so_sqlite *connection)
 {
-    if (!connection->rings.any)
-        return;
-    /* A wake-up may never fail the write: what cannot be rung is found by polling. */
+    if (connection->rings_at_commit)
+        return SO_OK;
     so_error err = connection->session.err;
-    so_sqlite_control(connection, SO_CONTROL_RING);
+    so_code code = so_sqlite_control(connection, SO_CONTROL_RING);
+    connection->rings_at_commit = code == SO_OK;
+    if (code != SO_ENGINE || (connection->session.err.engine_code != SQLITE_AUTH &&
+                              connection->session.err.engine_code != SQLITE_ERROR))
+        return code;
     connection->session.err = err;
+    return SO_OK;
 }

@@ -1,0 +1,13 @@
+# build/fault: the fault injection. Included by the top Makefile, whose rules for objects it uses.
+#
+# It shares the driver and the invariants of the conformance suite.
+
+FAULT_OBJECTS := $(patsubst tests/fault/%.c,$(BUILD)/obj/fault/%.o,$(wildcard tests/fault/*.c)) \
+                 $(patsubst %,$(BUILD)/obj/conformance/%.o,driver_sqlite invariants scope value)
+
+$(BUILD)/obj/fault/%.o: tests/fault/%.c | $(SQL_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Itests/conformance -c -o $@ $<
+
+$(BUILD)/fault: $(FAULT_OBJECTS)
+	$(CC) -o $@ $^ $(LDFLAGS) -lsqlite3 -ljansson -ldl
