@@ -425,8 +425,13 @@ static bool same_answer(const ft_part *part, const char *expected, const char *f
 }
 
 /* Whether the error is the fault's own: the engine's code, as a program's retry logic needs it. */
-static bool own_error(const ft_step *step, const answer *a)
+static bool own_error(const ft_step *step, const answer *a, const char *expected)
 {
+    /* The step fails without a fault as well, and the memory that was missing was that for the error's text.
+     */
+    if (ft_the_fault.source == FT_MEMORY && a->code == SQLITE_ERROR && strncmp(expected, "error: ", 7) == 0 &&
+        strcmp(a->text, "error: SQL logic error") == 0)
+        return true;
     /* sqlite3_load_extension() has one code for all that goes wrong in the library. */
     if (step->kind == FT_STEP_OPEN && a->code == SQLITE_ERROR)
         return true;
@@ -496,7 +501,7 @@ static void run_steps(run *r, const ft_measure *measure, const ft_mode *mode, bo
         else if (*failed || !ft_the_fault.struck || !a.failed)
             wrong(r, step,
                   cf_format("answers\n        %s    instead of\n        %s", a.text, measure->answers[i]));
-        else if (!own_error(step, &a))
+        else if (!own_error(step, &a, measure->answers[i]))
             wrong(r, step,
                   cf_format("fails with code %d, %s, instead of code %d", a.code, a.text,
                             ft_the_fault.codes[0]));
@@ -544,7 +549,7 @@ static void judge_end(run *r)
         const char *answer;
     } calls[] = {
         {"PRAGMA integrity_check", "'ok'"},
-        {"SELECT so_install()", "1"},
+        {"SELECT so_install() > 0", "1"},
         {"SELECT so_define_actor('Fresh')", "'Fresh'"},
         {"SELECT so_define_operation('Fresh', 'add',"
          " 'SELECT so_set(''n'', coalesce(so_get(''n''), 0) + 1) AS result')",

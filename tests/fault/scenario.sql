@@ -6,8 +6,8 @@
 .open A
 CREATE TABLE app(id INTEGER PRIMARY KEY, note TEXT);
 CREATE TABLE payment(id INTEGER PRIMARY KEY, account TEXT, amount INTEGER);
-SELECT so_install('{"test": true}');
-SELECT so_version() ->> 'schema';
+SELECT so_install('{"test": true}') > 0;
+SELECT so_version() ->> 'schema' > 0;
 SELECT so_define_actor('Counter', '{"initial": {"n": 0}, "max_attempts": 2, "retry_base_ms": 1000}');
 SELECT so_define_operation('Counter', 'add', '
     SELECT so_set(''n'', so_get(''n'') + coalesce(:args ->> ''by'', 1)) AS result');
@@ -45,7 +45,7 @@ END;
 
 .part definitions
 .open A
-SELECT so_install();
+SELECT so_install() > 0;
 SELECT so_version() ->> 'library';
 SELECT so_define_actor('Counter', '{"initial": {"n": 1}, "lease_ms": 5000, "max_attempts": 2}');
 SELECT so_define_operation('Counter', 'new', 'SELECT so_set(''n'', 5) AS result');
@@ -225,3 +225,95 @@ SELECT so_send('Counter', 'a', 'app');
 .use A
 SELECT so_run();
 SELECT so_snapshot('Counter', 'a') -> 'state';
+
+-- Keys make a repeated call the first one; batches are sent whole.
+.part keys
+.open A
+SELECT so_send('Counter', 'a', 'add', '{"by": 2}', '{"idempotency_key": "k"}') AS "$m";
+SELECT so_send('Counter', 'a', 'add', '{"by": 2}', '{"idempotency_key": "k"}') = $m;
+SELECT so_send('Counter', 'a', 'add', '{"by": 3}', '{"idempotency_key": "k"}');
+SELECT so_find('Counter', 'a', 'k') = $m;
+SELECT so_call('Counter', 'a', 'add', '{"by": 4}', '{"idempotency_key": "c"}');
+SELECT so_call('Counter', 'a', 'add', '{"by": 4}', '{"idempotency_key": "c"}');
+SELECT so_try('Counter', 'a', 'refuse', '{}', '{"idempotency_key": "r"}');
+SELECT so_try('Counter', 'a', 'refuse', '{}', '{"idempotency_key": "r"}');
+SELECT so_ask('Counter', 'a', 'add', '{"by": 5}', '{"idempotency_key": "asked"}');
+SELECT so_send_batch('[{"type": "Counter", "key": "a", "operation": "add"},
+    {"type": "Counter", "key": "b", "operation": "app", "args": {"x": 1}, "options": {"idempotency_key": "b"}},
+    {"type": "Counter", "key": "b", "operation": "add", "options": {"delay_ms": 1000}}]') AS "$batch";
+SELECT so_send_batch('[{"type": "Counter", "key": "a", "operation": "add"},
+    {"type": "Counter", "key": "b", "operation": "nothing"}]');
+SELECT json_array_length($batch), $batch ->> '$[1]' = so_find('Counter', 'b', 'b');
+SELECT so_send('Counter', 'a', 'add', '{}', '{"if_exists": true}') > 0;
+SELECT so_send('Counter', 'nobody', 'add', '{}', '{"if_exists": true}');
+SELECT so_snapshot('Counter', 'a') ->> 'incarnation' AS "$life";
+SELECT so_send('Counter', 'a', 'add', '{}', json_object('incarnation', $life)) > 0;
+SELECT so_send('Counter', 'a', 'add', '{}', json_object('incarnation', $life + 1));
+SELECT so_run();
+SELECT key, operation, status, attempts, turn, revision, result, error FROM solidobj_messages_view ORDER BY message;
+
+-- Whoever looks after the mailboxes.
+.part managing
+.open A
+SELECT so_define_operation('Counter', 'leave', 'SELECT 1 AS destroy, so_get(''n'') AS result');
+SELECT so_send('Counter', 'a', 'add') AS "$one";
+SELECT so_send('Counter', 'a', 'outside') AS "$two";
+SELECT so_send('Counter', 'a', 'add', '{}', '{"delay_ms": 5000}') AS "$three";
+SELECT so_cancel($two);
+SELECT so_cancel($two);
+SELECT so_pause('Counter', 'a');
+SELECT so_run();
+SELECT so_resume('Counter', 'a');
+SELECT so_run();
+SELECT so_status($one) ->> 'status', so_status($two) ->> 'status', so_status($three) ->> 'status';
+SELECT so_send('Counter', 'b', 'fail', '{}', '{"max_attempts": 1}') AS "$dead";
+SELECT so_run();
+SELECT so_retry($dead) AS "$again";
+SELECT so_retry($dead) = $again, so_status($again) ->> 'status';
+SELECT so_call('Store', 's', 'put');
+SELECT so_send('Store', 's', 'put');
+SELECT so_destroy('Store', 's');
+SELECT so_destroy('Store', 's');
+SELECT so_snapshot('Store', 's');
+SELECT so_send('Counter', 'c', 'outside');
+SELECT so_claim('w', '{"lease_ms": 1000}') AS "$rows";
+SELECT so_test_clock(6000) > 0;
+SELECT so_tick() <> '';
+SELECT so_pause('Counter', 'nobody');
+SELECT so_call('Counter', 'd', 'add');
+SELECT so_call('Counter', 'd', 'leave');
+SELECT so_send('Counter', 'c', 'add');
+BEGIN IMMEDIATE;
+SELECT so_destroy('Counter', 'c');
+SELECT so_cancel($again);
+COMMIT;
+SELECT type, key, operation, status, attempts, turn, result, error FROM solidobj_messages_view ORDER BY message;
+SELECT type, key, revision, turns FROM solidobj_actors_view ORDER BY type, key;
+
+-- The state's shape changes; types and operations go. Finished messages of Brief leave no row.
+.part changing
+.open A
+SELECT so_define_actor('Brief', '{"history": "none", "max_attempts": 1}');
+SELECT so_define_operation('Brief', 'add', 'SELECT so_set(''n'', coalesce(so_get(''n''), 0) + 1) AS result');
+SELECT so_call('Brief', 'a', 'add');
+SELECT so_send('Brief', 'a', 'add');
+SELECT so_send('Brief', 'b', 'add', '{}', '{"keep_result": true}') AS "$kept";
+SELECT so_run();
+SELECT so_result($kept);
+SELECT so_define_migration('Brief', 1, 'SELECT json_object(''total'', :state ->> ''n'') AS state');
+SELECT so_define_actor('Brief', '{"history": "none", "state_version": 2}');
+SELECT so_define_operation('Brief', 'add', 'SELECT so_set(''total'', coalesce(so_get(''total''), 0) + 10) AS result');
+SELECT so_define_operation('Brief', 'total', 'SELECT so_get(''total'') AS result', '{"query": true}');
+SELECT so_query('Brief', 'a', 'total');
+SELECT so_call('Brief', 'a', 'add');
+SELECT so_send('Brief', 'b', 'add');
+SELECT so_drop_operation('Brief', 'add');
+SELECT so_run();
+SELECT so_snapshot('Brief', 'b') -> 'state';
+SELECT so_drop_operation('Brief', 'total');
+SELECT so_drop_actor('Brief');
+SELECT so_destroy('Brief', 'a');
+SELECT so_destroy('Brief', 'b');
+SELECT so_drop_actor('Brief');
+SELECT so_drop_actor('Brief');
+SELECT count(*) FROM so_types();
