@@ -99,6 +99,22 @@ static bool so_sleep_on(atomic_uint *word, unsigned value, int64_t milliseconds)
     return so_futex(word, FUTEX_WAIT, value, &timeout) == 0 || errno != ETIMEDOUT;
 }
 
+/*
+ * Makes the file as long as it has to be, with all of its blocks: touching a mapped page that a full disk has
+ * no block for kills the process. Where the file system cannot reserve blocks, the length has to do.
+ */
+static bool so_doorbell_has_room(int fd, off_t length)
+{
+    int rc;
+    do
+        rc = fallocate(fd, 0, 0, sizeof(so_doorbell_file));
+    while (rc != 0 && errno == EINTR);
+    if (rc == 0)
+        return true;
+    return (errno == EOPNOTSUPP || errno == ENOSYS) &&
+           (length >= (off_t)sizeof(so_doorbell_file) || ftruncate(fd, sizeof(so_doorbell_file)) == 0);
+}
+
 /* Opens or creates the file, as long as it has to be; -1 if that is not possible. */
 static int so_doorbell_file_open(const char *path, char name[SO_PATH_BYTES])
 {
@@ -120,8 +136,8 @@ static int so_doorbell_file_open(const char *path, char name[SO_PATH_BYTES])
         /* Ours to make: permissions and owner are the database's, whatever the umask says. */
         if (fchmod(fd, database.st_mode & 0777) != 0 || fchown(fd, database.st_uid, database.st_gid) != 0)
             usable = errno == EPERM;
-        usable = usable && ftruncate(fd, sizeof(so_doorbell_file)) == 0;
     }
+    usable = usable && so_doorbell_has_room(fd, bell.st_size);
     if (usable)
         return fd;
     close(fd);
