@@ -107,6 +107,19 @@ static so_code so_call_drain(so_session *s, so_visit *visit)
     return SO_OK;
 }
 
+/* Only fresh definitions can tell. */
+static so_code so_call_allowed(so_session *s, const so_operation *operation)
+{
+    if (operation->query)
+        return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Call it with so_query.",
+                            "the operation %.*s is a query", (int)operation->name.n, operation->name.p);
+    if (operation->handler.p == NULL)
+        return so_error_set(&s->err, SO_BLOCKED, "Use so_ask, which waits for a worker, or so_send.",
+                            "the operation %.*s is for external workers and cannot run here",
+                            (int)operation->name.n, operation->name.p);
+    return SO_OK;
+}
+
 /* Opens the actor with everything that waits for it in sight. *held: somebody holds its head. */
 static so_code so_call_open(so_session *s, const so_value *args, so_message *message,
                             so_operation **operation, so_visit *visit, bool *held)
@@ -125,6 +138,8 @@ static so_code so_call_open(so_session *s, const so_value *args, so_message *mes
         if (code == SO_OK)
             code = so_visit_open(visit, s, s->arena, (*operation)->type, message->key, now_ms);
     }
+    if (code == SO_OK)
+        code = so_call_allowed(s, *operation);
     bool changed = false;
     if (code == SO_OK)
         code = so_mailbox_settle(s, (*operation)->type->id, message->key, now_ms, &changed);
@@ -265,13 +280,6 @@ static so_code so_call_run(so_session *s, const char *name, const so_value *args
         code = so_idempotency_key_set(s, &message, options.idempotency_key);
     if (code != SO_OK)
         return code;
-    if (operation->query)
-        return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Call it with so_query.",
-                            "the operation %.*s is a query", (int)operation->name.n, operation->name.p);
-    if (operation->handler.p == NULL)
-        return so_error_set(&s->err, SO_BLOCKED, "Use so_ask, which waits for a worker, or so_send.",
-                            "the operation %.*s is for external workers and cannot run here",
-                            (int)operation->name.n, operation->name.p);
     so_scope scope = s->port->methods->scope(s->port);
     int64_t deadline = s->port->methods->ticks_ms(s->port) + options.timeout_ms;
     s->cautious = false;

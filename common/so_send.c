@@ -66,6 +66,15 @@ so_code so_request_prepare(so_session *s, const so_value *args, so_message *mess
                          &message->args, &s->err);
 }
 
+static so_code so_message_allowed(so_session *s, const so_operation *operation)
+{
+    if (!operation->query)
+        return SO_OK;
+    return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Call it with so_query.",
+                        "the operation %.*s is a query and takes no messages", (int)operation->name.n,
+                        operation->name.p);
+}
+
 so_code so_idempotency_key_set(so_session *s, so_message *message, so_str key)
 {
     so_value value = SO_VALUE_STR(key);
@@ -89,10 +98,17 @@ so_code so_message_prepare(so_session *s, const char *call, const so_value *args
                                &s->err);
     if (code != SO_OK)
         return code;
-    if ((*operation)->query)
-        return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Call it with so_query.",
-                            "the operation %.*s is a query and takes no messages", (int)message->operation.n,
-                            message->operation.p);
+    /* What this connection knows may be old. */
+    if ((*operation)->query && s->turn == NULL)
+    {
+        code = so_definitions_refresh(s);
+        if (code == SO_OK)
+            code = so_request_prepare(s, args, message, operation);
+    }
+    if (code == SO_OK)
+        code = so_message_allowed(s, *operation);
+    if (code != SO_OK)
+        return code;
     if (options->at_given && options->delay_ms != 0)
         return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Say when either by delay_ms or by at.",
                             "%s: both delay_ms and at were given", call);
@@ -199,7 +215,8 @@ static so_code so_message_refused(so_session *s, so_message *message, so_str typ
     {
         message->type = type->id;
         *max_mailbox = type->options.max_mailbox;
-        return so_operation_find(s, type, message->operation, &operation);
+        code = so_operation_find(s, type, message->operation, &operation);
+        return code == SO_OK ? so_message_allowed(s, operation) : code;
     }
     so_message twin;
     code = so_twin_find(s, message, &twin, done);

@@ -53,6 +53,7 @@ typedef enum answer
     JSON,
     CLAIM,   /* the answer is the latest claim */
     MESSAGE, /* the latest message */
+    STEPS,   /* JSON, and what was committed before an error stays */
     WAITS,   /* any, and outside a transaction it would wait for a claimed message */
     FAIL     /* so_fail: whatever the text, a live claim's message moves */
 } answer;
@@ -79,7 +80,7 @@ static const struct call
     {"reject", "SELECT so_reject(%s)", ANY},
     {"fail", "SELECT so_fail(%s)", FAIL},
     {"release", "SELECT so_release(%s)", ANY},
-    {"run", "SELECT so_run(%s)", JSON},
+    {"run", "SELECT so_run(%s)", STEPS},
     {"status", "SELECT so_status(%s)", JSON},
     {"result", "SELECT so_result(%s)", ANY},
     {"snapshot", "SELECT so_snapshot(%s)", JSON},
@@ -244,9 +245,28 @@ static void check_answer(script *s, const struct call *call, sqlite3_stmt *state
     const char *text = (const char *)sqlite3_column_text(statement, 0);
     size_t length = (size_t)sqlite3_column_bytes(statement, 0);
     REQUIRE(fuzz_utf8(text, length), "%s answers what is not UTF-8", call->name);
-    REQUIRE(call->answers != JSON || is_json(text, length), "%s answers %s", call->name, text);
+    REQUIRE((call->answers != JSON && call->answers != STEPS) || is_json(text, length), "%s answers %s",
+            call->name, text);
     if (call->answers == CLAIM)
         snprintf(s->claim, sizeof s->claim, "%s", text);
+}
+
+/* A number for all bytes of the database. */
+static uint64_t content(sqlite3 *db)
+{
+    sqlite3_int64 size = 0;
+    const unsigned char *image = sqlite3_serialize(db, "main", &size, SQLITE_SERIALIZE_NOCOPY);
+    uint64_t sum = (uint64_t)size;
+
+    REQUIRE(image && size % sizeof sum == 0, "image");
+    for (sqlite3_int64 at = 0; at < size; at += (sqlite3_int64)sizeof sum)
+    {
+        uint64_t word;
+        memcpy(&word, image + at, sizeof word);
+        sum = (sum ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+        sum ^= sum >> 29;
+    }
+    return sum;
 }
 
 /* Outside a transaction the options are ours, else the script's. */
@@ -294,6 +314,7 @@ static void make_call(script *s, const struct call *call, const char **texts, si
         bind(s, statement, i + 1, texts[i], lengths[i]);
     s->budget = BUDGET;
     s->interrupted = false;
+    uint64_t before = outside ? content(s->db) : 0;
     int rc = sqlite3_step(statement);
     for (; rc == SQLITE_ROW; rc = sqlite3_step(statement))
     {
@@ -305,6 +326,9 @@ static void make_call(script *s, const struct call *call, const char **texts, si
         fprintf(stderr, "%s: %s\n", call->name, sqlite3_errmsg(s->db));
     if (rc != SQLITE_DONE)
         check_error(s, call, rc);
+    if (rc != SQLITE_DONE && outside && call->answers != STEPS)
+        REQUIRE(sqlite3_get_autocommit(s->db) && content(s->db) == before, "%s changed something: %s",
+                call->name, sqlite3_errmsg(s->db));
     /* What the error text holds is no reason to keep the message. */
     if (call->answers == FAIL && count == 2 && lengths[0] == 1 && texts[0][0] == '@' && rc != SQLITE_DONE)
         REQUIRE(s->interrupted || strncmp(sqlite3_errmsg(s->db), "SO_LOST_CLAIM", 13) == 0 ||
