@@ -45,7 +45,7 @@ BENCH          := $(BUILD)/solidobj-bench
 CONFORMANCE    := $(BUILD)/conformance
 
 .PHONY: all generated unit bench check check-quick check-docs check-format check-static check-unit \
-        check-conformance check-fuzz check-memory check-unstable install uninstall format clean help
+        check-conformance check-fuzz check-memory check-unstable torture install uninstall format clean help
 
 all: $(LIBRARY) $(BENCH)
 
@@ -145,6 +145,12 @@ check-docs check-format check-static check-unit check-conformance check-fuzz che
 	@tests/tools/packages.sh check
 	@tests/tools/check.sh $(@:check-%=%)
 
+# Another seed each time; SEED=N repeats one.
+MINUTES ?= 30
+torture: $(LIBRARY)
+	@tests/tools/packages.sh check
+	@tests/torture/torture.py --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
 # ---- install ------------------------------------------------------------------------------------------
 
 # SELECT load_extension('solidobj') makes SQLite ask the loader for "solidobj" and then "solidobj.so". The loader
@@ -184,6 +190,7 @@ help:
 #: make check-unstable     builds and tests once more in a Debian unstable system (made once in /var/cache/solidobj)
 #: make fuzz SECONDS=600   the fuzzers, for so long
 #: make memory             what a connection takes, and what a million calls leave
+#: make torture            crash and concurrency for MINUTES=30: kills, many processes, a checker; stops at a finding
 #: make install            into $(PREFIX)/lib and $(PREFIX)/bin; PREFIX=/usr/local
 #: make uninstall
 #: make format             rewrite all C files in the house format

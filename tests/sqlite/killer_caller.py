@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A handler that kills its process: the attempts count, it ends as a dead letter, and everything else goes on.
+"""C06: a handler that kills its process: the attempts count, it ends as a dead letter, and everything else goes on.
 
 A caller that would run such a message before its own is not killed more often than the message may be attempted."""
 import os
@@ -49,6 +49,9 @@ def worker_dies(directory, faults):
     expected = [("count", "completed", 1), ("die", "dead", ATTEMPTS), ("count", "completed", 1), ("count", "completed", 1)]
     if deaths != ATTEMPTS or rows != expected:
         faults.append("%d workers died, %s" % (deaths, rows))
+    (error,) = db.execute("SELECT error FROM solidobj_dead_letters_view").fetchone()
+    if "died" not in error:
+        faults.append("the dead letter says: %s" % error)
     if db.execute("SELECT count(*) FROM app").fetchone() != (0,):
         faults.append("a turn that died has written")
     if db.execute("SELECT count(*) FROM solidobj_dead_letters_view").fetchone() != (1,):

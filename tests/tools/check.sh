@@ -25,6 +25,7 @@ conform-sanitized   all                    sum     240
 scripts             all,quick,second       any     300
 fuzz                all                    sum     180
 memory              all                    one      60
+torture             all                    sum     150
 bench-smoke         all,quick              one      60
 install             all,second             one      60
 docs                all,second             sum     420
@@ -57,8 +58,8 @@ step_unit() { build unit && each_program build/unit/test_*; }
 
 step_embedded() { build all embedded && each_program build/embedded/test_*; }
 
-# Wrong expectations must be noticed; the suite below means nothing otherwise.
-step_selftest() { build conformance-selftest; }
+# Wrong expectations and broken histories must be noticed; the suite and the torture below mean nothing otherwise.
+step_selftest() { build conformance-selftest && tests/torture/selftest.py; }
 
 step_conformance() { build all build/conformance && build/conformance; }
 
@@ -85,6 +86,8 @@ step_fuzz() { tests/tools/fuzz.sh 45; }
 
 # A tenth of the calls of `make memory`.
 step_memory() { build all build/memory && build/memory 100000; }
+
+step_torture() { build all && tests/torture/torture.py --seconds 45; }
 
 step_bench-smoke() {
   build all || return 1

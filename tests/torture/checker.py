@@ -322,7 +322,7 @@ def order(view):
         for turn in turns:
             _, options, call = view.offered(turn.identity)
             plain = turn.first and "delay_ms" not in options
-            sender, number = turn.identity
+            sender, number = turn.identity or (None, 0)
             if plain:
                 if turn.message < newest:
                     yield f"{actor}: message {turn.message} ran after {newest}"
@@ -369,10 +369,11 @@ def ends(view):
 
 def attempts(view):
     """No handler starts more often than it may, and an attempt that did not fail cost a process."""
-    for _, message, attempt in view.history.starts:
-        if message in view.messages:
+    for _, actor, message, attempt in view.history.starts:
+        if message in view.messages and view.messages[message].actor == actor:
             found = view.messages[message]
-            if attempt > found.attempts:
+            rolled_back = found.status == "cancelled" and attempt == found.attempts + 1  # in a caller's transaction
+            if attempt > found.attempts and not rolled_back:
                 yield f"attempt {attempt} of message {message} began, on record are {found.attempts}"
     unexplained = []
     for message in view.messages.values():
@@ -518,8 +519,7 @@ def paused(view):
             end = min([end] + [begin for begin, done, _ in view.destroys.get(actor, ()) if done > call.begin])
             pauses[actor].append((call, end))
     if view.settings["doorbell"]:  # without it a batch is claimed in one transaction and run in the next
-        for at, message, attempt in view.history.starts:
-            actor = view.messages[message].actor if message in view.messages else None
+        for at, actor, message, attempt in view.history.starts:
             for call, end in pauses.get(actor, ()):
                 if call.end < at < end:
                     yield f"attempt {attempt} of message {message} began after {call}"

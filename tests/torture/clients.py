@@ -5,7 +5,7 @@ line, so that the log survives a SIGKILL:
 
     [monotonic us, wall ms, "begin", number, kind, arguments]
     [monotonic us, wall ms, "end", number, "ok" or "error", value or error code]
-    [monotonic us, wall ms, "start", message, attempt]               a handler began
+    [monotonic us, wall ms, "start", actor, message, attempt]        a handler began
 
 What a client wants done once is an *offer*, known by (sender, number); the arguments carry both to wherever the message
 ends: into the result, the rejection, or the dead letter. Besides, they say how its handler is to behave:
@@ -29,7 +29,7 @@ KEYED = ("C", "keyed")  # the actor of what several clients want done once
 DONE = object()  # what a role answers that has nothing left to do
 
 STEP = """
-SELECT started(:message, :attempt, :args ->> 'k');
+SELECT started(:type, :key, :message, :attempt, :args ->> 'k');
 INSERT INTO done(type, key, incarnation, message, sender, number, attempt, n)
 VALUES(:type, :key, coalesce(so_self() ->> 'incarnation', :message), :message, :args ->> 's', :args ->> 'm', :attempt, so_get('n') + 1);
 SELECT so_raise('NO', 'refused', json_array(:args ->> 's', :args ->> 'm')) WHERE :args ->> 'r';
@@ -63,7 +63,7 @@ def install(path, settings):
         os.mkdir(path + "-solidobj")  # what stands in the way of the file
     db = connect(path, settings)
     value(db, "PRAGMA journal_mode = " + settings["journal"])
-    db.create_function("started", 3, lambda *_: None)
+    db.create_function("started", 5, lambda *_: None)
     db.create_function("broken", 2, lambda *_: None)
     db.executescript(SCHEMA)
     value(db, "SELECT so_install()")
@@ -91,15 +91,15 @@ class Client:
         self.earlier = []  # messages that this client sent
         self.mortals = [list(actor) for actor in settings["mortals"]]
         self.db = connect(path, settings)
-        self.db.create_function("started", 3, self.started)
+        self.db.create_function("started", 5, self.started)
         self.db.create_function("broken", 2, self.broken)
 
     def write(self, *record):
         line = json.dumps([time.monotonic_ns() // 1000, time.time_ns() // 1000000, *record])
         os.write(self.log, line.encode() + b"\n")
 
-    def started(self, message, attempt, kills):
-        self.write("start", message, attempt)
+    def started(self, kind, key, message, attempt, kills):
+        self.write("start", (kind, key), message, attempt)
         if attempt <= (kills or 0):
             os.kill(os.getpid(), signal.SIGKILL)
 

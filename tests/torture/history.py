@@ -57,7 +57,7 @@ class Done:
 class History:
     settings: dict
     calls: list = field(default_factory=list)
-    starts: list = field(default_factory=list)  # (us, message, attempt)
+    starts: list = field(default_factory=list)  # (us, actor, message, attempt)
     messages: dict = field(default_factory=dict)
     done: list = field(default_factory=list)
     actors: dict = field(default_factory=dict)  # actor: (incarnation, turns, n of the state)
@@ -83,7 +83,7 @@ def load_log(history, path):
                 call = open_calls.pop(rest[0])
                 call.end, call.end_wall, call.outcome, call.answer = at, wall, rest[1], rest[2]
             else:
-                history.starts.append((at, *rest))
+                history.starts.append((at, tuple(rest[0]), *rest[1:]))
 
 
 def identity_of(status, result, error, args):

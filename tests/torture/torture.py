@@ -263,10 +263,12 @@ def main():
                 print(f"FOUND {rule}: {text[:600]}")
             print(f"the files are in {directory}; once more (chance decides again about the moments): "
                   f"tests/torture/torture.py --seed {options.seed} --rounds {number + 1}")
+            print(f"{number} passed, 1 failed, 0 skipped")
             return 1
         shutil.rmtree(directory)
         calls, turns, kills, number = calls + len(found.calls), turns + len(found.messages), kills + one.kills, number + 1
     print(f"{number} rounds, {calls} calls, {turns} messages, {kills} kills, no finding, seed {options.seed}")
+    print(f"{number} passed, 0 failed, 0 skipped")
     return 0
 
 
