@@ -471,6 +471,8 @@ def settled(view):
                 yield f"{call} was accepted ({answer}), on record is {message}"
         for row in grant.rows:
             message = view.messages.get(row["message"])
+            if message and message.status == "cancelled" and row["attempt"] == message.attempts + 1:
+                continue  # it was given back unbegun
             if row["attempt"] > message.attempts if message else not excused:
                 yield f"message {row['message']} was claimed for attempt {row['attempt']}, on record is {message}"
 

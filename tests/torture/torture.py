@@ -14,6 +14,7 @@ import random
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 
@@ -25,15 +26,17 @@ import invariants
 ROLES = ["sender"] * 3 + ["caller"] * 3 + ["runner"] * 2 + ["worker"] * 3 + ["admin"]
 RUNS_TURNS = ("caller", "runner", "finish")
 STUCK_SECONDS = 60
+LEAST_TURNS = 20  # a round with fewer proves nothing
+MEMORY = "/dev/shm"  # a commit that waits for no disk makes other races likely
 
 # The first rounds of every run, so that a short one has seen each of these; then come random ones.
 SETTINGS = [
-    {"journal": "wal", "synchronous": "NORMAL", "doorbell": True, "kills": True},
-    {"journal": "delete", "synchronous": "NORMAL", "doorbell": True, "kills": True},
-    {"journal": "wal", "synchronous": "FULL", "doorbell": False, "kills": True},
-    {"journal": "wal", "synchronous": "OFF", "doorbell": True, "kills": False},
-    {"journal": "delete", "synchronous": "FULL", "doorbell": False, "kills": True},
-    {"journal": "wal", "synchronous": "FULL", "doorbell": True, "kills": True},
+    {"journal": "wal", "synchronous": "NORMAL", "doorbell": True, "kills": True, "disk": True},
+    {"journal": "delete", "synchronous": "NORMAL", "doorbell": True, "kills": True, "disk": False},
+    {"journal": "wal", "synchronous": "FULL", "doorbell": False, "kills": True, "disk": False},
+    {"journal": "wal", "synchronous": "OFF", "doorbell": True, "kills": False, "disk": True},
+    {"journal": "delete", "synchronous": "FULL", "doorbell": False, "kills": True, "disk": True},
+    {"journal": "wal", "synchronous": "FULL", "doorbell": True, "kills": True, "disk": True},
 ]
 
 
@@ -43,7 +46,7 @@ def settings_of(number, chance):
     else:
         settings = {"journal": chance.choice(["wal", "wal", "delete"]),
                     "synchronous": chance.choice(["OFF", "NORMAL", "FULL"]),
-                    "doorbell": chance.random() < 0.7, "kills": chance.random() < 0.8}
+                    "doorbell": chance.random() < 0.7, "kills": chance.random() < 0.8, "disk": chance.random() < 0.5}
     types = chance.choice([["C", "X"], ["C", "C", "X"], ["C"], ["X"]]) if number else ["C", "X"]
     settings["actors"] = [(kind, str(key)) for key, kind in enumerate(types * chance.randint(1, 2))]
     settings["mortals"] = settings["actors"][:chance.choice([0, 1, 2])]  # who may be destroyed
@@ -55,7 +58,8 @@ def settings_of(number, chance):
 
 def describe(settings):
     actors = " ".join(kind + key for kind, key in settings["actors"])
-    return (f"{settings['journal']}/{settings['synchronous']}, {'' if settings['doorbell'] else 'no '}doorbell, "
+    return (f"{settings['journal']}/{settings['synchronous']}, {'disk' if settings['disk'] else 'memory'}, "
+            f"{'' if settings['doorbell'] else 'no '}doorbell, "
             f"{'kills' if settings['kills'] else 'no kills'}, {actors}, "
             f"{len(settings['mortals'])} mortal")
 
@@ -72,10 +76,12 @@ class Round:
 
     def __init__(self, directory, number, seed, seconds):
         self.chance = random.Random(seed)
-        self.directory = directory
         self.settings = settings_of(number, self.chance)
-        self.path = os.path.join(directory, "torture.db")
-        self.logs = os.path.join(directory, "logs")
+        os.makedirs(directory, exist_ok=True)
+        in_memory = not self.settings["disk"] and os.access(MEMORY, os.W_OK)
+        self.directory = tempfile.mkdtemp(prefix=f"seed-{seed}.", dir=MEMORY if in_memory else directory)
+        self.path = os.path.join(self.directory, "torture.db")
+        self.logs = os.path.join(self.directory, "logs")
         self.seconds = seconds
         self.processes = {}
         self.started = 0
@@ -99,6 +105,7 @@ class Round:
             code = 1
             try:
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 os.dup2(os.open(os.path.join(self.directory, "errors"), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
                 clients.play(self.path, os.path.join(self.logs, name), self.settings, name, role, seed, until)
                 code = 0
@@ -116,7 +123,7 @@ class Round:
             self.kills += 1
             self.disturbances += entry.role in RUNS_TURNS
         elif os.WIFSIGNALED(status) or os.WEXITSTATUS(status) or not expected:
-            self.find("process", f"{entry.name} ended by itself, status {status}; see {self.directory}/errors")
+            self.find("process", f"{entry.name} ended by itself, status {status}; see the file errors")
         return entry
 
     def reap(self, expected):
@@ -221,17 +228,19 @@ class Round:
 def summary(found):
     calls = len(found.calls)
     completed = sum(message.status == "completed" for message in found.messages.values())
+    cancelled = sum(message.status == "cancelled" for message in found.messages.values())
     dead = sum(message.status == "dead" for message in found.messages.values())
-    rejected = len(found.messages) - completed - dead
+    rejected = len(found.messages) - completed - dead - cancelled
     lost = sum(call.answer == "SO_LOST_CLAIM" for call in found.calls)
     unknown = sum(call.outcome is None for call in found.calls)
-    return (f"{calls} calls ({unknown} cut off, {lost} lost claims), {completed} turns, {rejected} rejected, {dead} dead")
+    return (f"{calls} calls ({unknown} cut off, {lost} lost claims), {len(turns_of(found))} turns, {rejected} rejected, {dead} dead, "
+            f"{cancelled} cancelled")
 
 
-def proves_something(found, rounds_settings):
-    """A round in which next to nothing happened proves nothing."""
-    turns = sum(message.status == "completed" for message in found.messages.values())
-    return turns >= (20 if rounds_settings["kills"] else 50)
+def turns_of(found):
+    """Messages that completed, with those that went with their actor."""
+    return {number for number, message in found.messages.items() if message.status == "completed"} | {
+        row.message for row in found.done}
 
 
 def main():
@@ -243,31 +252,37 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--directory", default="build/torture")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the processes end and the files go
     seconds = options.minutes * 60 if options.minutes else options.seconds
     end = time.monotonic() + seconds
     calls = turns = kills = number = 0
     while number < options.rounds and (number == 0 or time.monotonic() < end):
         seed = options.seed + number
-        directory = os.path.join(options.directory, f"seed-{seed}")
-        shutil.rmtree(directory, ignore_errors=True)
         begun = time.monotonic()
-        one = Round(directory, number, seed, options.round_seconds)
-        found = one.run()
+        one = Round(options.directory, number, seed, options.round_seconds)
+        try:
+            found = one.run()
+        except BaseException:
+            shutil.rmtree(one.directory)
+            raise
         took = time.monotonic() - begun
         print(f"round {number + 1}, seed {seed}: {describe(one.settings)}: {summary(found) if found else 'no history'}, "
               f"{one.kills} kills, {one.stops} stops, {took:.1f} s", flush=True)
-        if found and not one.findings and not proves_something(found, one.settings):
+        if found and not one.findings and len(turns_of(found)) < LEAST_TURNS:
             one.find("torture", "too little happened to prove anything")
         if one.findings:
             for rule, text in one.findings:
                 print(f"FOUND {rule}: {text[:600]}")
+            directory = os.path.join(options.directory, f"seed-{seed}")
+            shutil.rmtree(directory, ignore_errors=True)
+            shutil.move(one.directory, directory)
             print(f"the files are in {directory}; once more (chance decides again about the moments): "
                   f"tests/torture/torture.py --seed {options.seed} --rounds {number + 1}")
             print(f"{number} passed, 1 failed, 0 skipped")
             return 1
-        shutil.rmtree(directory)
-        calls, turns, kills, number = calls + len(found.calls), turns + len(found.messages), kills + one.kills, number + 1
-    print(f"{number} rounds, {calls} calls, {turns} messages, {kills} kills, no finding, seed {options.seed}")
+        shutil.rmtree(one.directory)
+        calls, turns, kills, number = calls + len(found.calls), turns + len(turns_of(found)), kills + one.kills, number + 1
+    print(f"{number} rounds, {calls} calls, {turns} turns, {kills} kills, no finding, seed {options.seed}")
     print(f"{number} passed, 0 failed, 0 skipped")
     return 0
 
