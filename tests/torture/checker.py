@@ -11,7 +11,6 @@ ALLOWED = {
     "call": {"SO_BLOCKED", "SO_TIMEOUT"},
     "try": {"SO_BLOCKED", "SO_TIMEOUT"},
     "calls": {"SO_BLOCKED", "SO_TIMEOUT"},
-    "keyed": {"SO_BLOCKED", "SO_TIMEOUT"},
     "ask": {"SO_TIMEOUT", "SO_REJECTED", "SO_FAILED"},
     "wait": {"SO_TIMEOUT", "SO_REJECTED", "SO_FAILED"},
     "renew": {"SO_LOST_CLAIM"},
@@ -550,12 +549,20 @@ def destroyed(view):
                         yield f"{actor}: {call} from before it was destroyed ran in the later incarnation {incarnation}"
 
 
+def inspections(view):
+    """Who looked while everybody was at work saw the invariants hold."""
+    for call in view.calls:
+        if call.kind == "inspect" and call.outcome == "ok":
+            for problem in call.answer:
+                yield f"{call}: {problem}"
+
+
 def errors(view):
     """No call answers an error that it has no reason for."""
     for call in view.calls:
         if call.outcome != "error":
             continue
-        allowed = set(ALLOWED.get(call.kind, ()))
+        allowed = set(ALLOWED.get(call.arguments["function"] if call.kind == "keyed" else call.kind, ()))
         if call.kind in ("call", "calls", "try"):
             behaviours = [offer["behaviour"] for offer in call.offers]
             if any("r" in behaviour for behaviour in behaviours):
@@ -569,7 +576,7 @@ def errors(view):
 
 
 RULES = (finished, lost, undone, halves, doubled, known, told, ids, results, keys, statuses, counters, effects, order, waits,
-         ends, attempts, leases, settled, cancelled, retried, paused, destroyed, errors)
+         ends, attempts, leases, settled, cancelled, retried, paused, destroyed, inspections, errors)
 
 
 def check(history):

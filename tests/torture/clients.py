@@ -21,6 +21,8 @@ import signal
 import sqlite3
 import time
 
+import invariants
+
 LIBRARY = os.environ.get("SOLIDOBJ", "build/solidobj")
 MAX_ATTEMPTS = 4
 BUSY_SECONDS = 20
@@ -58,6 +60,11 @@ def value(db, sql, *values):
     return db.execute(sql, values).fetchall()[0][0]
 
 
+def type_options(max_mailbox):
+    return json.dumps({"initial": {"n": 0}, "max_attempts": MAX_ATTEMPTS, "retry_base_ms": 1, "retry_cap_ms": 40,
+                       "lease_ms": 300, "max_mailbox": max_mailbox})
+
+
 def install(path, settings):
     if not settings["doorbell"]:
         os.mkdir(path + "-solidobj")  # what stands in the way of the file
@@ -67,9 +74,8 @@ def install(path, settings):
     db.create_function("broken", 2, lambda *_: None)
     db.executescript(SCHEMA)
     value(db, "SELECT so_install()")
-    options = {"initial": {"n": 0}, "max_attempts": MAX_ATTEMPTS, "retry_base_ms": 1, "retry_cap_ms": 40, "lease_ms": 300}
     for kind in ("C", "X", "T"):
-        value(db, "SELECT so_define_actor(?, ?)", kind, json.dumps({**options, "max_mailbox": 1000000}))
+        value(db, "SELECT so_define_actor(?, ?)", kind, type_options(1000000))
         value(db, "SELECT so_define_operation(?, 'step', ?)", kind, STEP)
     value(db, "SELECT so_define_operation('X', 'out', NULL)")
     db.close()
@@ -236,7 +242,7 @@ class Client:
 
     def send_keyed(self):
         """What several clients want done once, all with the same idempotency key; as a message or as a call."""
-        number = time.monotonic_ns() // 40000000 * 2 + self.random.randint(0, 1)
+        number = time.monotonic_ns() // 100000000 * 2 + self.random.randint(0, 1)
         function = self.random.choice(["send", "send", "call", "ask"])
         args = json.dumps({"s": "keyed", "m": number})
         options = json.dumps({"idempotency_key": str(number)})
@@ -416,10 +422,24 @@ class Client:
     def tick(self):
         self.record("tick", {}, lambda: json.loads(self.sql("SELECT so_tick()")))
 
+    def redefine(self):
+        """Other texts and limits that mean the same, so that every connection's cache is wrong again and again."""
+        kind, blanks = self.random.choice(["C", "X"]), " " * self.random.randint(0, 3)
+        self.record("define", {}, lambda: self.sql("SELECT so_define_operation(?, 'step', ?)", kind, STEP + blanks))
+        self.record("define", {}, lambda: self.sql("SELECT so_define_actor(?, ?)", kind, type_options(1000000 + len(blanks))))
+
+    def inspect(self):
+        """The invariants hold at any moment that a reader may see."""
+        self.record("inspect", {}, lambda: list(invariants.check(self.db)))
+
+    def checkpoint(self):
+        self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def admin(self):
         if self.number == 0:
             self.resume_all()  # what the one before us may have left paused
-        self.random.choices([self.pause, self.destroy, self.retry, self.tick], [4, 2, 2, 2])[0]()
+        self.random.choices([self.pause, self.destroy, self.retry, self.tick, self.redefine, self.inspect, self.checkpoint],
+                            [4, 2, 2, 2, 1, 2, 1])[0]()
         time.sleep(self.random.random() * 0.1)
 
     def finish(self):

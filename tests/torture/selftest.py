@@ -80,6 +80,7 @@ def sound():
     b.call("w1", "claim", {}, "ok", [row(14, b.now + 1000)])
     b.call("w1", "commit", {"claim": "c14", "message": 14}, "ok", 1)
     b.message(14, X, ("s1", 6), operation="out")
+    b.call("a1", "inspect", {}, "ok", [])
     b.call("a1", "pause", {"actor": C}, "ok", 1)
     b.call("a1", "resume", {"actor": C}, "ok", 1)
     b.call("c1", "call", {"offers": [b.offer(2, M)]}, "ok", [b.message(15, M, ("c1", 2))])
@@ -213,6 +214,7 @@ DOCTORED = [
     ("a message that was destroyed is there", "destroyed", lambda h: h.messages.update(
         {15: Message(15, M, "step", "completed", 1, 2, [2, "c1", 2], None, ("c1", 2), 16)})),
     ("a message from before ran in the next incarnation", "destroyed", brought_back),
+    ("an invariant was broken for a moment", "inspections", set_to(call("inspect"), answer=["a message is known twice"])),
     ("an error without a reason", "errors", set_to(call("send"), outcome="error", answer="database is locked")),
 ]
 
