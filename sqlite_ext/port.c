@@ -63,6 +63,11 @@ so_code so_sqlite_control_statement(so_sqlite *connection, so_control control, s
     return code;
 }
 
+static bool so_interrupted(const so_sqlite *connection, so_code code)
+{
+    return code == SO_ENGINE && (connection->session.err.engine_code & 0xff) == SQLITE_INTERRUPT;
+}
+
 /* Runs a statement that gives nothing; under PRAGMA count_changes it gives a row all the same. */
 static int so_step(sqlite3_stmt *statement)
 {
@@ -135,8 +140,17 @@ static void so_guard_end(so_sqlite *connection)
     connection->guard = NULL;
 }
 
+static so_code so_piece_undo_once(so_sqlite *connection, so_piece piece)
+{
+    if (piece == SO_PIECE_TRANSACTION)
+        return so_sqlite_control(connection, SO_CONTROL_ROLLBACK);
+    so_code code = so_sqlite_control(connection, SO_CONTROL_WORK_UNDO);
+    return code == SO_OK ? so_sqlite_control(connection, SO_CONTROL_WORK_RELEASE) : code;
+}
+
 /*
  * Takes the piece back. SQLite may have rolled the whole transaction back already (disk full, out of memory).
+ * A progress handler may stop once what it does not stop again.
  *
  * A piece that cannot be taken back by itself takes the caller's transaction with it, as SQLite's own
  * statements do then. While the connection is interrupted or out of memory even ROLLBACK may fail; but SQLite
@@ -148,12 +162,11 @@ static so_code so_piece_undo(so_sqlite *connection, so_piece piece)
     static const so_control last_resorts[] = {SO_CONTROL_ROLLBACK, SO_CONTROL_LOCK};
     if (piece == SO_PIECE_NOTHING || sqlite3_get_autocommit(connection->db))
         return SO_OK;
-    so_code code = so_sqlite_control(connection, piece == SO_PIECE_TRANSACTION ? SO_CONTROL_ROLLBACK
-                                                                               : SO_CONTROL_WORK_UNDO);
-    if (code == SO_OK && piece == SO_PIECE_SAVEPOINT)
-        code = so_sqlite_control(connection, SO_CONTROL_WORK_RELEASE);
-    if (code == SO_OK)
-        return SO_OK;
+    so_code code = so_piece_undo_once(connection, piece);
+    if (so_interrupted(connection, code) && !sqlite3_get_autocommit(connection->db))
+        code = so_piece_undo_once(connection, piece);
+    if (code == SO_OK || sqlite3_get_autocommit(connection->db))
+        return code;
     so_error err = connection->session.err;
     for (int i = 0; i < 2 && !sqlite3_get_autocommit(connection->db); i++)
         if (connection->controls[last_resorts[i]] != NULL)
@@ -190,7 +203,14 @@ static so_code so_begin_savepoint(so_sqlite *connection, bool write)
         return SO_OK;
     }
     if (code != SO_OK)
+    {
+        /* A progress handler is also asked when a statement has done its work. */
+        so_error err = connection->session.err;
+        if (so_interrupted(connection, code))
+            so_sqlite_control(connection, SO_CONTROL_WORK_RELEASE);
+        connection->session.err = err;
         return code;
+    }
     connection->piece = SO_PIECE_SAVEPOINT;
     if (write && sqlite3_txn_state(connection->db, "main") != SQLITE_TXN_WRITE)
     {
@@ -278,14 +298,11 @@ static so_code so_begin_transaction(so_sqlite *connection, bool write)
     if (code != SO_OK)
         return code;
     code = so_sqlite_control(connection, SO_CONTROL_LOCK);
-    if (code != SO_OK)
-    {
-        so_error err = connection->session.err;
-        so_sqlite_control(connection, SO_CONTROL_ROLLBACK);
-        connection->session.err = err;
-    }
+    if (code != SO_NOT_INSTALLED)
+        return code;
     /* The tables were dropped; so_install() makes them again. */
-    return code == SO_NOT_INSTALLED ? so_sqlite_control(connection, SO_CONTROL_BEGIN_WRITE) : code;
+    code = so_sqlite_control(connection, SO_CONTROL_ROLLBACK);
+    return code == SO_OK ? so_sqlite_control(connection, SO_CONTROL_BEGIN_WRITE) : code;
 }
 
 static so_code so_port_begin(so_port *port, bool write)
@@ -311,7 +328,10 @@ static so_code so_port_begin(so_port *port, bool write)
         if (code == SO_OK)
             connection->piece = SO_PIECE_TRANSACTION;
         else
+        {
+            so_piece_undo_for(connection, SO_PIECE_TRANSACTION);
             so_gate_out(connection);
+        }
         return code;
     }
     }
@@ -352,9 +372,21 @@ static so_code so_piece_keep(so_sqlite *connection, so_piece piece)
 {
     so_code code = so_sqlite_control(connection, piece == SO_PIECE_TRANSACTION ? SO_CONTROL_COMMIT
                                                                                : SO_CONTROL_WORK_RELEASE);
-    if (code != SO_OK)
-        so_piece_undo_for(connection, piece);
-    return code;
+    if (code == SO_OK)
+        return SO_OK;
+    /* Stopped by a progress handler, but done? Then it cannot be undone any more. */
+    so_error err = connection->session.err;
+    bool stopped = so_interrupted(connection, code);
+    bool done = stopped && piece == SO_PIECE_TRANSACTION && sqlite3_get_autocommit(connection->db);
+    if (stopped && piece == SO_PIECE_SAVEPOINT)
+        done = so_sqlite_control(connection, SO_CONTROL_WORK_UNDO) == SO_ENGINE &&
+               connection->session.err.engine_code == SQLITE_ERROR;
+    if (!done)
+        so_piece_undo(connection, piece);
+    connection->session.err = err;
+    if (done)
+        so_error_clear(&connection->session.err);
+    return done ? SO_OK : code;
 }
 
 static so_code so_port_end(so_port *port, bool keep)
@@ -687,10 +719,18 @@ static so_code so_port_append(so_port *port, const so_message *message, int64_t 
         code = so_sqlite_ring_at_commit(connection);
     if (code != SO_OK)
         return code;
+    sqlite3_set_last_insert_rowid(connection->db, 0);
     int rc = so_step(statement);
-    *stored = rc == SQLITE_DONE && sqlite3_changes(connection->db) > 0;
+    /* A progress handler may also stop what is stored already. */
     *id = sqlite3_last_insert_rowid(connection->db);
+    *stored =
+        (rc == SQLITE_DONE || rc == SQLITE_INTERRUPT) && *id != 0 && sqlite3_changes(connection->db) > 0;
     code = so_sqlite_done(connection, statement, SO_OK);
+    if (*stored && code != SO_OK)
+    {
+        so_error_clear(&connection->session.err);
+        code = SO_OK;
+    }
     if (alone)
         so_gate_out(connection);
     return code;

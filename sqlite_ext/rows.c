@@ -54,7 +54,6 @@ static int so_rows_connect(sqlite3 *db, void *aux, int argc, const char *const *
     so_binding *binding = aux;
     (void)argc;
     (void)argv;
-    (void)error;
     so_rows_table *table = sqlite3_malloc64(sizeof *table);
     if (table == NULL)
         return SQLITE_NOMEM;
@@ -77,6 +76,8 @@ static int so_rows_connect(sqlite3 *db, void *aux, int argc, const char *const *
     char *declaration = sqlite3_str_finish(text);
     int rc = declaration == NULL ? SQLITE_NOMEM : sqlite3_declare_vtab(db, declaration);
     sqlite3_free(declaration);
+    if (rc != SQLITE_OK)
+        *error = sqlite3_mprintf("%s", sqlite3_errmsg(db));
     if (rc == SQLITE_OK && (binding->function->flags & SO_FN_DIRECT))
         rc = sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
     if (rc != SQLITE_OK)

@@ -97,8 +97,9 @@ typedef struct so_binding
 so_sqlite *so_sqlite_open(sqlite3 *db);
 void so_sqlite_close(so_sqlite *connection);
 
-/* The connection of a registration, made at its first use; NULL without memory or if SQLite refuses. */
-so_sqlite *so_sqlite_connection(so_registration *registration);
+/* The connection of a registration, made at its first use; else SQLite's code and a message
+ * (sqlite3_malloc'ed). */
+int so_sqlite_connection(so_registration *registration, so_sqlite **connection, char **message);
 
 /* The error that SQLite just reported, as the engine keeps it. */
 so_code so_sqlite_error(so_sqlite *connection, int rc);

@@ -29,11 +29,16 @@ typedef struct so_table_cursor
     const so_function *at;
 } so_table_cursor;
 
-static int so_table_new(sqlite3 *db, so_registration *registration, const char *columns, sqlite3_vtab **vtab)
+static int so_table_new(sqlite3 *db, so_registration *registration, const char *columns, sqlite3_vtab **vtab,
+                        char **error)
 {
     int rc = sqlite3_declare_vtab(db, columns);
     if (rc != SQLITE_OK)
+    {
+        /* An authorizer may refuse. */
+        *error = sqlite3_mprintf("%s", sqlite3_errmsg(db));
         return rc;
+    }
     so_table *table = sqlite3_malloc64(sizeof *table);
     if (table == NULL)
         return SQLITE_NOMEM;
@@ -56,8 +61,7 @@ static int so_connection_connect(sqlite3 *db, void *aux, int argc, const char *c
     so_registration *registration = aux;
     (void)argc;
     (void)argv;
-    (void)error;
-    int rc = so_table_new(db, registration, "CREATE TABLE x(connection)", vtab);
+    int rc = so_table_new(db, registration, "CREATE TABLE x(connection)", vtab, error);
     if (rc == SQLITE_OK && registration->connection == NULL)
     {
         registration->connection = so_sqlite_open(db);
@@ -79,24 +83,40 @@ static int so_connection_disconnect(sqlite3_vtab *vtab)
     return so_table_disconnect(vtab);
 }
 
-so_sqlite *so_sqlite_connection(so_registration *registration)
+int so_sqlite_connection(so_registration *registration, so_sqlite **connection, char **message)
 {
+    int rc = SQLITE_OK;
     if (registration->connection == NULL)
     {
         sqlite3_stmt *statement = NULL;
-        sqlite3_prepare_v2(registration->db, "SELECT 1 FROM main.solidobj_connection", -1, &statement, NULL);
+        rc = sqlite3_prepare_v2(registration->db, "SELECT 1 FROM main.solidobj_connection", -1, &statement,
+                                NULL);
+        if (rc != SQLITE_OK)
+        {
+            rc = sqlite3_extended_errcode(registration->db);
+            *message = sqlite3_mprintf("%s", sqlite3_errmsg(registration->db));
+        }
         sqlite3_finalize(statement);
+        if (rc == SQLITE_OK && registration->connection == NULL)
+        {
+            /* SQLite found a table of the file instead of ours. */
+            *message = sqlite3_mprintf("%s: the name solidobj_connection is taken in this database. Hint: "
+                                       "Rename that table or view.",
+                                       so_code_name(SO_INVALID_NAME));
+            rc = SQLITE_ERROR;
+        }
     }
-    return registration->connection;
+    *connection = registration->connection;
+    return rc;
 }
 
 static int so_owner_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **vtab,
                             char **error)
 {
-    (void)error;
     (void)argc;
     (void)argv;
-    int rc = so_table_new(db, aux, "CREATE TABLE x(function TEXT, min_args INTEGER, max_args INTEGER)", vtab);
+    int rc = so_table_new(db, aux, "CREATE TABLE x(function TEXT, min_args INTEGER, max_args INTEGER)", vtab,
+                          error);
     if (rc == SQLITE_OK)
         sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
     return rc;
@@ -105,7 +125,9 @@ static int so_owner_connect(sqlite3 *db, void *aux, int argc, const char *const 
 static int so_owner_create(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **vtab,
                            char **error)
 {
-    if (strcmp(argv[2], "solidobj") != 0 || strcmp(argv[1], "main") != 0)
+    /* An application may have given main another name. */
+    const char *name = sqlite3_libversion_number() >= 3039000 ? sqlite3_db_name(db, 0) : "main";
+    if (strcmp(argv[2], "solidobj") != 0 || name == NULL || strcmp(argv[1], name) != 0)
     {
         *error =
             sqlite3_mprintf("SO_INVALID_ARGUMENT: the table is main.solidobj and so_install() creates it");
@@ -210,8 +232,7 @@ static int so_ring_connect(sqlite3 *db, void *aux, int argc, const char *const *
 {
     (void)argc;
     (void)argv;
-    (void)error;
-    int rc = so_table_new(db, aux, "CREATE TABLE x(ring)", vtab);
+    int rc = so_table_new(db, aux, "CREATE TABLE x(ring)", vtab, error);
     if (rc == SQLITE_OK)
         rc = sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
     return rc;

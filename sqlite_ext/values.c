@@ -128,12 +128,10 @@ void so_sqlite_answer(so_sqlite *connection, sqlite3_context *context, const so_
 int so_sqlite_call(so_binding *binding, sqlite3_value **values, int count, so_value *result, char **message)
 {
     so_value args[SO_FUNCTION_MAX_ARGS];
-    so_sqlite *connection = so_sqlite_connection(binding->registration);
-    if (connection == NULL)
-    {
-        int rc = sqlite3_extended_errcode(binding->registration->db);
-        return rc == SQLITE_OK || rc == SQLITE_ROW ? SQLITE_NOMEM : rc;
-    }
+    so_sqlite *connection;
+    int rc = so_sqlite_connection(binding->registration, &connection, message);
+    if (rc != SQLITE_OK)
+        return rc;
     if (!so_sqlite_reserve_answer(connection, NULL))
         return SQLITE_NOMEM;
     for (int i = 0; i < count; i++)

@@ -190,6 +190,22 @@ def names_of_files():
     shutil.rmtree(directory.directory)
 
 
+def name_taken():
+    """A table of the file that has the name by which a connection finds its state: said, not guessed."""
+    for kind in ("TABLE solidobj_connection(x)", "VIEW solidobj_connection AS SELECT 1"):
+        database, c = application()
+        c.execute(f"CREATE {kind}")
+        c.close()
+        c = database.connect()
+        refused(c, "SELECT so_send('T', '1', 'count')", "SO_INVALID_NAME: the name solidobj_connection is taken")
+        refused(c, "SELECT so_version()", "SO_INVALID_NAME")
+        c.execute(f"DROP {kind.split('(')[0].split(' AS ')[0]}")
+        equal(call(c, "SELECT so_call('T', '1', 'count')"), "1", "a call after it was dropped")
+        holds(c, "a name that was taken")
+        c.close()
+        database.close()
+
+
 def foreign_file():
     """A file that somebody prepared: its views and triggers cannot run turns, nor send where the schema is not trusted."""
     database, c = application()
@@ -243,6 +259,7 @@ def main():
     locks()
     read_only_attached()
     names_of_files()
+    name_taken()
     foreign_file()
 
 
