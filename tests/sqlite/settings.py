@@ -59,6 +59,7 @@ def connect(path, text):
     connection = sqlite3.connect(path, isolation_level=None, timeout=10)
     connection.enable_load_extension(True)
     connection.load_extension(LIBRARY)
+    connection.execute("PRAGMA synchronous = OFF")  # no power is cut here
     pragmas(connection, text)
     return connection
 
@@ -114,7 +115,7 @@ def run(name, first, each, second):
     try:
         path = os.path.join(directory, "test.db")
         maker = sqlite3.connect(path, isolation_level=None)
-        pragmas(maker, first)
+        pragmas(maker, "synchronous=OFF; " + first)
         maker.close()
         one = connect(path, each)
         define(one)
