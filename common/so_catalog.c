@@ -310,6 +310,30 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
         SO_SQLITE("SELECT type, key FROM main.solidobj_claim WHERE expires_ms <= ?1 LIMIT ?2"),
     /* -> type, expires_ms */
     [SO_STMT_CLAIM_TIMES] = SO_SQLITE("SELECT type, min(expires_ms) FROM main.solidobj_claim GROUP BY type"),
+
+    /* id -> incarnation, previous, status, operation, attempts, created_ms, finished_ms, turn, revision,
+       result, error */
+    [SO_STMT_HISTORY] = SO_SQLITE("SELECT incarnation, previous, status, operation, attempts, created_ms, "
+                                  "finished_ms, turn, revision, result, error "
+                                  "FROM main.solidobj_message WHERE id = ?1 AND status > 0"),
+    /* after, limit, key or NULL, operation or NULL -> id, type, key, operation, args, attempts, error,
+       created_ms, finished_ms, replacement; by id. Only ids are sorted. */
+    [SO_STMT_DEAD_LETTERS] = SO_SQLITE(
+        "SELECT m.id, m.type, m.key, m.operation, m.args, m.attempts, m.error, m.created_ms, m.finished_ms, "
+        "m.replacement "
+        "FROM (SELECT d.id FROM main.solidobj_message d INDEXED BY solidobj_message_dead "
+        "WHERE d.status = 4 AND d.id > ?1 AND (?3 IS NULL OR d.key = ?3) AND (?4 IS NULL OR d.operation = "
+        "?4) "
+        "ORDER BY d.id LIMIT ?2) p "
+        "CROSS JOIN main.solidobj_message m ON m.id = p.id ORDER BY m.id"),
+    /* the same of a type: after, limit, key, operation, type */
+    [SO_STMT_DEAD_LETTERS_OF] = SO_SQLITE(
+        "SELECT m.id, m.type, m.key, m.operation, m.args, m.attempts, m.error, m.created_ms, m.finished_ms, "
+        "m.replacement "
+        "FROM (SELECT d.id FROM main.solidobj_message d INDEXED BY solidobj_message_dead "
+        "WHERE d.status = 4 AND d.type = ?5 AND d.id > ?1 AND (?3 IS NULL OR d.key = ?3) "
+        "AND (?4 IS NULL OR d.operation = ?4) ORDER BY d.id LIMIT ?2) p "
+        "CROSS JOIN main.solidobj_message m ON m.id = p.id ORDER BY m.id"),
 };
 
 const char *so_statement_text(so_dialect dialect, so_statement statement)

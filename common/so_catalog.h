@@ -94,6 +94,10 @@ typedef enum so_statement
     SO_STMT_CLAIM_DELETE,
     SO_STMT_CLAIMS_EXPIRED,
     SO_STMT_CLAIM_TIMES,
+    /* administration that reads */
+    SO_STMT_HISTORY,
+    SO_STMT_DEAD_LETTERS,
+    SO_STMT_DEAD_LETTERS_OF,
     SO_STATEMENT_COUNT
 } so_statement;
 

@@ -6,6 +6,7 @@
 #include "so_define.h"
 #include "so_due.h"
 #include "so_engine.h"
+#include "so_history.h"
 #include "so_manage.h"
 #include "so_read.h"
 #include "so_run.h"
@@ -36,6 +37,11 @@ const so_function so_functions[] = {
     {"so_status", 1, 1, SO_FN_DIRECT | SO_FN_IN_TURN | SO_FN_JSON, so_fn_status, NULL},
     {"so_snapshot", 2, 2, SO_FN_DIRECT | SO_FN_IN_TURN | SO_FN_JSON, so_fn_snapshot, NULL},
     {"so_next_due", 0, 1, SO_FN_DIRECT | SO_FN_IN_TURN, so_fn_next_due, NULL},
+
+    {"so_history", 2, 3, SO_FN_DIRECT | SO_FN_IN_TURN | SO_FN_JSON | SO_FN_ROWS, so_fn_history,
+     SO_HISTORY_COLUMNS},
+    {"so_dead_letters", 0, 1, SO_FN_DIRECT | SO_FN_IN_TURN | SO_FN_JSON | SO_FN_ROWS, so_fn_dead_letters,
+     SO_DEAD_LETTER_COLUMNS},
 
     {"so_claim", 1, 2, SO_FN_DIRECT | SO_FN_JSON | SO_FN_ROWS, so_fn_claim, SO_CLAIM_COLUMNS},
     {"so_renew", 1, 2, SO_FN_DIRECT, so_fn_renew, NULL},

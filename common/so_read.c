@@ -11,6 +11,7 @@
 #include "so_mailbox.h"
 #include "so_names.h"
 #include "so_when.h"
+#include "so_write.h"
 
 so_code so_unknown_message(so_session *s, int64_t id)
 {
@@ -163,33 +164,8 @@ so_code so_timeout_error(so_session *s, int64_t id)
                         "message %lld is not finished: %s", (long long)id, standing.reason);
 }
 
-static void so_status_moment(so_buffer *buffer, const char *name, int64_t moment_ms)
-{
-    char moment[32];
-    so_buffer_add_text(buffer, name);
-    if (moment_ms == 0)
-    {
-        so_buffer_add_text(buffer, "null");
-        return;
-    }
-    so_when_format(moment_ms, moment);
-    so_buffer_add_char(buffer, '"');
-    so_buffer_add_text(buffer, moment);
-    so_buffer_add_char(buffer, '"');
-}
-
-static void so_status_number(so_buffer *buffer, const char *name, int64_t number, bool there)
-{
-    so_buffer_add_text(buffer, name);
-    if (there)
-        so_buffer_add_int(buffer, number);
-    else
-        so_buffer_add_text(buffer, "null");
-}
-
 static so_code so_status_work(so_session *s, int64_t id, so_value *result)
 {
-    static const char *const words[] = {"", "", "completed", "rejected", "dead", "cancelled"};
     so_message message;
     bool found;
     so_standing standing = {0};
@@ -200,14 +176,12 @@ static so_code so_status_work(so_session *s, int64_t id, so_value *result)
     if (code != SO_OK)
         return code;
     so_buffer_init(&buffer, s->arena);
-    so_buffer_add_text(&buffer, "{\"message\":");
-    so_buffer_add_int(&buffer, id);
+    so_write_number(&buffer, "{\"message\":", id, true);
     if (!found)
     {
         so_buffer_add_text(&buffer,
-                           ",\"status\":\"gone\",\"reason\":\"it was pruned, destroyed or never there\"}");
-        *result = SO_VALUE_JSON(so_buffer_str(&buffer));
-        return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
+                           ",\"status\":\"gone\",\"reason\":\"it was pruned, destroyed or never there\"");
+        return so_write_result(s, &buffer, '}', result);
     }
     bool finished = message.status != SO_MESSAGE_UNFINISHED;
     if (!finished)
@@ -215,41 +189,25 @@ static so_code so_status_work(so_session *s, int64_t id, so_value *result)
     if (code != SO_OK)
         return code;
     const so_type *type = so_type_by_id(s, message.type);
-    so_str error = finished ? message.error : standing.error;
-    bool rejected = message.status == SO_MESSAGE_REJECTED;
-    so_buffer_add_text(&buffer, ",\"type\":");
-    so_json_quote(&buffer, type == NULL ? SO_STR("") : type->name);
-    so_buffer_add_text(&buffer, ",\"key\":");
-    so_json_quote(&buffer, message.key);
-    so_buffer_add_text(&buffer, ",\"operation\":");
-    so_json_quote(&buffer, message.operation);
-    so_buffer_add_text(&buffer, ",\"status\":\"");
-    so_buffer_add_text(&buffer, finished ? words[message.status] : standing.status);
-    so_buffer_add_text(&buffer, "\",\"reason\":");
-    if (finished)
-        so_buffer_add_text(&buffer, "null");
-    else
-        so_json_quote(&buffer, (so_str){standing.reason, strlen(standing.reason)});
-    so_status_number(&buffer, ",\"attempts\":", finished ? message.attempts : standing.attempts, true);
     const so_operation *operation = type == NULL ? NULL : so_operation_by_name(type, message.operation);
-    so_status_number(&buffer, ",\"max_attempts\":", so_attempts_allowed(type, operation, &message), true);
-    so_buffer_add_text(&buffer, ",\"error\":");
-    if (error.p == NULL || rejected)
-        so_buffer_add_text(&buffer, "null");
-    else
-        so_json_quote(&buffer, error);
-    so_buffer_add_text(&buffer, ",\"rejection\":");
-    so_buffer_add_str(&buffer, rejected ? error : SO_STR("null"));
-    so_status_moment(&buffer, ",\"created_at\":", message.created_ms);
-    so_status_moment(&buffer, ",\"due_at\":", finished ? 0 : standing.due_ms);
-    so_status_moment(&buffer, ",\"finished_at\":", message.finished_ms);
-    so_status_number(&buffer, ",\"turn\":", message.turn, message.turn != 0);
-    so_status_number(&buffer, ",\"revision\":", message.revision, message.status == SO_MESSAGE_COMPLETED);
-    so_status_number(&buffer, ",\"incarnation\":", message.incarnation, message.incarnation != 0);
-    so_status_number(&buffer, ",\"replacement\":", message.replacement, message.replacement != 0);
-    so_buffer_add_char(&buffer, '}');
-    *result = SO_VALUE_JSON(so_buffer_str(&buffer));
-    return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
+    so_write_type(s, &buffer, ",\"type\":", message.type);
+    so_write_text(&buffer, ",\"key\":", message.key);
+    so_write_text(&buffer, ",\"operation\":", message.operation);
+    so_buffer_add_text(&buffer, ",\"status\":\"");
+    so_buffer_add_text(&buffer, finished ? so_status_word(message.status) : standing.status);
+    so_write_text(&buffer, "\",\"reason\":",
+                  finished ? (so_str){0} : (so_str){standing.reason, strlen(standing.reason)});
+    so_write_number(&buffer, ",\"attempts\":", finished ? message.attempts : standing.attempts, true);
+    so_write_number(&buffer, ",\"max_attempts\":", so_attempts_allowed(type, operation, &message), true);
+    so_write_end(&buffer, message.status, finished ? message.error : standing.error);
+    so_write_moment(&buffer, ",\"created_at\":", message.created_ms);
+    so_write_moment(&buffer, ",\"due_at\":", finished ? 0 : standing.due_ms);
+    so_write_moment(&buffer, ",\"finished_at\":", message.finished_ms);
+    so_write_number(&buffer, ",\"turn\":", message.turn, message.turn != 0);
+    so_write_number(&buffer, ",\"revision\":", message.revision, message.status == SO_MESSAGE_COMPLETED);
+    so_write_number(&buffer, ",\"incarnation\":", message.incarnation, message.incarnation != 0);
+    so_write_number(&buffer, ",\"replacement\":", message.replacement, message.replacement != 0);
+    return so_write_result(s, &buffer, '}', result);
 }
 
 so_code so_fn_status(so_session *s, const so_value *args, int count, so_value *result)
@@ -281,15 +239,12 @@ static so_code so_snapshot_work(so_session *s, so_str type_name, so_str key, so_
         return code;
     so_buffer buffer;
     so_buffer_init(&buffer, s->arena);
-    so_buffer_add_text(&buffer, "{\"state\":");
-    so_buffer_add_str(&buffer, state);
-    so_status_number(&buffer, ",\"revision\":", visit.actor.revision, true);
-    so_status_number(&buffer, ",\"incarnation\":", visit.actor.incarnation, true);
-    so_status_moment(&buffer, ",\"created_at\":", visit.actor.created_ms);
-    so_status_moment(&buffer, ",\"updated_at\":", visit.actor.updated_ms);
-    so_buffer_add_char(&buffer, '}');
-    *result = SO_VALUE_JSON(so_buffer_str(&buffer));
-    return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
+    so_write_json(&buffer, "{\"state\":", state);
+    so_write_number(&buffer, ",\"revision\":", visit.actor.revision, true);
+    so_write_number(&buffer, ",\"incarnation\":", visit.actor.incarnation, true);
+    so_write_moment(&buffer, ",\"created_at\":", visit.actor.created_ms);
+    so_write_moment(&buffer, ",\"updated_at\":", visit.actor.updated_ms);
+    return so_write_result(s, &buffer, '}', result);
 }
 
 so_code so_fn_snapshot(so_session *s, const so_value *args, int count, so_value *result)
