@@ -144,12 +144,10 @@ so_code so_fn_version(so_session *s, const so_value *args, int count, so_value *
     if (code != SO_OK && code != SO_NOT_INSTALLED && code != SO_VERSION)
         return code;
     so_buffer_add_text(&buffer, "{\"library\":\"" SO_VERSION_TEXT "\",\"schema\":");
-    if (code == SO_OK)
-        so_buffer_add_int(&buffer, s->definitions.schema_version);
-    else if (code == SO_VERSION)
-        so_buffer_add_text(&buffer, "\"newer\"");
-    else
+    if (code == SO_NOT_INSTALLED)
         so_buffer_add_text(&buffer, "null");
+    else
+        so_buffer_add_int(&buffer, s->definitions.schema_version);
     so_buffer_add_char(&buffer, '}');
     *result = SO_VALUE_JSON(so_buffer_str(&buffer));
     so_error_clear(&s->err);

@@ -119,6 +119,7 @@ static so_code so_definitions_read(so_session *s)
     so_definitions fresh = {.stamp = s->newest.stamp};
     so_loading loading = {.definitions = &fresh};
     so_code code = so_db_each(s, SO_STMT_SETTINGS, NULL, so_load_setting, &loading);
+    s->definitions.schema_version = fresh.schema_version; /* also where this library cannot read the rest */
     if (code == SO_OK && fresh.schema_version != SO_SCHEMA_VERSION)
         code = so_error_set(&s->err, SO_VERSION,
                             fresh.schema_version > SO_SCHEMA_VERSION
@@ -162,7 +163,7 @@ so_code so_definitions_refresh(so_session *s)
             code = s->port->methods->look(s->port, 0, (so_str){0}, NULL, &s->newest);
     }
     if (code != SO_OK)
-        s->definitions = (so_definitions){0};
+        s->definitions = (so_definitions){.schema_version = s->definitions.schema_version};
     return code;
 }
 
