@@ -311,6 +311,7 @@ static so_code so_port_begin(so_port *port, bool write)
     so_code prepared = so_controls_prepare(connection);
     if (prepared != SO_OK)
         return prepared;
+    connection->writing = write;
     switch (so_port_scope(port))
     {
     case SO_SCOPE_STATEMENT:
@@ -402,7 +403,7 @@ static so_code so_port_end(so_port *port, bool keep)
     if (keep && (!so_sqlite_reserve_answer(connection, connection->session.answer) ||
                  sqlite3_errcode(connection->db) == SQLITE_NOMEM))
         code = so_error_nomem(&connection->session.err);
-    if (keep && code == SO_OK && piece == SO_PIECE_SAVEPOINT && connection->rings.any)
+    if (keep && code == SO_OK && piece == SO_PIECE_SAVEPOINT && connection->writing && connection->rings.any)
         code = so_sqlite_ring_at_commit(connection);
     if (!keep)
         code = so_piece_undo(connection, piece);

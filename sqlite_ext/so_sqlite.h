@@ -64,6 +64,7 @@ typedef struct so_sqlite
     sqlite3_stmt *guard; /* runs while the schema is made */
     so_handler *handlers;
     so_piece piece;
+    bool writing;  /* the piece of work may write */
     bool prepared; /* what begins and ends a piece of work is */
     bool gated;    /* the piece of work holds `ticket` of the gate */
     uint32_t ticket;
