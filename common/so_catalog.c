@@ -334,6 +334,83 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
         "WHERE d.status = 4 AND d.type = ?5 AND d.id > ?1 AND (?3 IS NULL OR d.key = ?3) "
         "AND (?4 IS NULL OR d.operation = ?4) ORDER BY d.id LIMIT ?2) p "
         "CROSS JOIN main.solidobj_message m ON m.id = p.id ORDER BY m.id"),
+
+    /* Types from … to, now, inbox -> type, operation (NULL: does not matter), figures as in so_stats.c. What
+       is unsorted: delayed messages and the inbox. */
+    [SO_STMT_STATS_ACTORS] = SO_SQLITE("SELECT type, NULL, count(*) FROM main.solidobj_actor "
+                                       "WHERE type BETWEEN ?1 AND ?2 GROUP BY type"),
+    [SO_STMT_STATS_MAIL] = SO_SQLITE("SELECT type, NULL, count(*) FROM main.solidobj_mail "
+                                     "WHERE type BETWEEN ?1 AND ?2 GROUP BY type"),
+    /* … waiting, retrying, paused, due */
+    [SO_STMT_STATS_QUEUE] =
+        SO_SQLITE("SELECT type, NULL, "
+                  "sum(head > 0 AND NOT (lane = 3 OR (lane IN (1, 2) AND attempts > 0))), "
+                  "sum(head > 0 AND (lane = 3 OR (lane IN (1, 2) AND attempts > 0))), "
+                  "sum(lane >= 10), min(CASE lane WHEN 3 THEN rank END) "
+                  "FROM main.solidobj_queue WHERE type BETWEEN ?1 AND ?2 GROUP BY type"),
+    /* … claimed, paused, due */
+    [SO_STMT_STATS_CLAIM] =
+        SO_SQLITE("SELECT type, NULL, sum(1 + coalesce(json_array_length(more), 0)), sum(lane >= 10), "
+                  "min(expires_ms) "
+                  "FROM main.solidobj_claim WHERE type BETWEEN ?1 AND ?2 GROUP BY type"),
+    /* … due */
+    [SO_STMT_STATS_LATER] = SO_SQLITE("SELECT type, NULL, min(due_ms) FROM main.solidobj_later "
+                                      "WHERE type BETWEEN ?1 AND ?2 GROUP BY type"),
+    /* … delayed, waiting, attempted with nothing in front, due */
+    [SO_STMT_STATS_UNSORTED] = SO_SQLITE(
+        "SELECT type, operation, sum(due_ms > ?3), sum(due_ms <= ?3 AND NOT attempted), "
+        "sum(due_ms <= ?3 AND attempted), min(CASE WHEN due_ms > ?3 THEN due_ms END) "
+        "FROM (SELECT m.type, m.operation, coalesce(m.due_ms, 0) AS due_ms, coalesce(m.attempts, 0) > 0 "
+        "AND NOT EXISTS (SELECT 1 FROM main.solidobj_queue q WHERE q.type = m.type AND q.key = m.key) "
+        "AND NOT EXISTS (SELECT 1 FROM main.solidobj_claim c WHERE c.type = m.type AND c.key = m.key) "
+        "AS attempted "
+        "FROM (SELECT id FROM main.solidobj_later WHERE type BETWEEN ?1 AND ?2 "
+        "UNION ALL SELECT id FROM main.solidobj_message "
+        "WHERE id >= ?4 AND status = 1 AND type BETWEEN ?1 AND ?2) u "
+        "CROSS JOIN main.solidobj_message m ON m.id = u.id) GROUP BY type, operation"),
+    /* What is first for its actor and could start now: … how many, when the oldest was sent or due */
+    [SO_STMT_STATS_STARTABLE] = SO_SQLITE(
+        "SELECT m.type, m.operation, count(*), min(coalesce(m.due_ms, m.created_ms)) "
+        "FROM (SELECT head AS id FROM main.solidobj_queue WHERE type BETWEEN ?1 AND ?2 AND head > 0 "
+        "AND (lane IN (1, 2, 4, 14) OR (lane = 3 AND rank <= ?3)) "
+        "UNION ALL SELECT head FROM main.solidobj_claim WHERE type BETWEEN ?1 AND ?2 "
+        "AND lane < 10 AND expires_ms <= ?3 "
+        "UNION ALL SELECT min(u.id) FROM ("
+        "SELECT id, type, key FROM main.solidobj_later WHERE type BETWEEN ?1 AND ?2 AND due_ms <= ?3 "
+        "UNION ALL SELECT id, type, key FROM main.solidobj_message WHERE id >= ?4 AND status = 1 "
+        "AND type BETWEEN ?1 AND ?2 AND coalesce(due_ms, 0) <= ?3) u "
+        "WHERE NOT EXISTS (SELECT 1 FROM main.solidobj_queue q WHERE q.type = u.type AND q.key = u.key) "
+        "AND NOT EXISTS (SELECT 1 FROM main.solidobj_claim c WHERE c.type = u.type AND c.key = u.key) "
+        "GROUP BY u.type, u.key) s "
+        "CROSS JOIN main.solidobj_message m ON m.id = s.id GROUP BY m.type, m.operation"),
+    /* … all, those without a replacement */
+    [SO_STMT_STATS_DEAD] =
+        SO_SQLITE("SELECT type, NULL, count(*), sum(replacement IS NULL) FROM main.solidobj_message "
+                  "WHERE status = 4 AND type BETWEEN ?1 AND ?2 GROUP BY type"),
+    /* type, key, now, inbox, limit -> id, operation, due_ms, attempts, error; in the order in which they will
+       run, what is delayed last */
+    [SO_STMT_ACTOR_MAILBOX] = SO_SQLITE(
+        "SELECT m.id, m.operation, m.due_ms, m.attempts, m.error "
+        "FROM (SELECT head AS id, -2 AS place FROM main.solidobj_claim WHERE type = ?1 AND key = ?2 "
+        "UNION ALL SELECT e.value, -1 FROM main.solidobj_claim c, json_each(c.more) e "
+        "WHERE c.type = ?1 AND c.key = ?2 "
+        "UNION ALL SELECT head, CASE attempts WHEN 0 THEN 0 ELSE -1 END FROM main.solidobj_queue "
+        "WHERE type = ?1 AND key = ?2 AND head > 0 "
+        "UNION ALL SELECT id, 0 FROM (SELECT id FROM main.solidobj_mail WHERE type = ?1 AND key = ?2 "
+        "ORDER BY id LIMIT ?5) "
+        "UNION ALL SELECT id, CASE WHEN due_ms > ?3 THEN due_ms ELSE 0 END FROM main.solidobj_later "
+        "WHERE type = ?1 AND key = ?2 "
+        "UNION ALL SELECT id, CASE WHEN due_ms > ?3 THEN due_ms ELSE 0 END FROM main.solidobj_message "
+        "WHERE id >= ?4 AND status = 1 AND type = ?1 AND key = ?2) p "
+        "CROSS JOIN main.solidobj_message m ON m.id = p.id ORDER BY p.place, p.id LIMIT ?5"),
+    /* type, key, now, inbox -> operation, delayed, due and attempted */
+    [SO_STMT_ACTOR_UNSORTED] =
+        SO_SQLITE("SELECT m.operation, sum(coalesce(m.due_ms, 0) > ?3), "
+                  "sum(coalesce(m.due_ms, 0) <= ?3 AND coalesce(m.attempts, 0) > 0) "
+                  "FROM (SELECT id FROM main.solidobj_later WHERE type = ?1 AND key = ?2 "
+                  "UNION ALL SELECT id FROM main.solidobj_message "
+                  "WHERE id >= ?4 AND status = 1 AND type = ?1 AND key = ?2) u "
+                  "CROSS JOIN main.solidobj_message m ON m.id = u.id GROUP BY m.operation"),
 };
 
 const char *so_statement_text(so_dialect dialect, so_statement statement)

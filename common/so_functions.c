@@ -12,6 +12,7 @@
 #include "so_run.h"
 #include "so_send.h"
 #include "so_wait.h"
+#include "so_stats.h"
 
 const so_function so_functions[] = {
     {"so_install", 0, 1, SO_FN_DIRECT, so_fn_install, NULL},
@@ -42,6 +43,8 @@ const so_function so_functions[] = {
      SO_HISTORY_COLUMNS},
     {"so_dead_letters", 0, 1, SO_FN_DIRECT | SO_FN_IN_TURN | SO_FN_JSON | SO_FN_ROWS, so_fn_dead_letters,
      SO_DEAD_LETTER_COLUMNS},
+    {"so_stats", 0, 1, SO_FN_DIRECT | SO_FN_IN_TURN | SO_FN_JSON | SO_FN_ROWS, so_fn_stats, SO_STATS_COLUMNS},
+    {"so_actor", 2, 2, SO_FN_DIRECT | SO_FN_IN_TURN | SO_FN_JSON, so_fn_actor, NULL},
 
     {"so_claim", 1, 2, SO_FN_DIRECT | SO_FN_JSON | SO_FN_ROWS, so_fn_claim, SO_CLAIM_COLUMNS},
     {"so_renew", 1, 2, SO_FN_DIRECT, so_fn_renew, NULL},

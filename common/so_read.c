@@ -58,93 +58,109 @@ so_code so_fn_result(so_session *s, const so_value *args, int count, so_value *r
     return code == SO_OK ? so_result_read(s, id, &finished, &message, result) : code;
 }
 
-/* Where an unfinished message stands. */
-typedef struct so_standing
+static bool so_slot_holds(so_session *s, const so_slot *slot, int64_t id)
 {
-    const char *status;
-    char reason[256];
-    int64_t attempts;
-    int64_t due_ms; /* 0: none */
-    so_str error;
-} so_standing;
+    char text[32];
+    so_json_iter iter;
+    so_str element;
+    bool held = slot->head == id;
+    if (slot->more.p == NULL)
+        return held;
+    int n = snprintf(text, sizeof text, "%lld", (long long)id);
+    so_json_iter_init(&iter, s->arena, slot->more);
+    while (!held && so_json_iter_next(&iter, NULL, &element))
+        held = so_str_equal(element, (so_str){text, (size_t)n});
+    return held;
+}
+
+/* What was charged to it before it was a head is with the message. */
+static void so_standing_head(const so_slot *slot, so_standing *standing)
+{
+    standing->attempts = slot->attempts;
+    if (slot->error.p != NULL)
+        standing->error = slot->error;
+}
+
+static void so_standing_claimed(const so_slot *slot, const so_message *message, so_standing *standing)
+{
+    char moment[32];
+    so_when_format(slot->expires_ms, moment);
+    standing->status = "claimed";
+    if (slot->head == message->id)
+        so_standing_head(slot, standing);
+    snprintf(standing->reason, sizeof standing->reason,
+             slot->worker.n > 0 ? "the worker %.*s holds it until %s"
+                                : "%.*sa worker runs it, at the latest until %s",
+             (int)slot->worker.n, slot->worker.n > 0 ? slot->worker.p : "", moment);
+}
+
+/* A message that is first, or that nobody has sorted and nothing is in front of. */
+static void so_standing_first(so_session *s, const so_slot *slot, const so_message *message, int64_t now_ms,
+                              so_standing *standing)
+{
+    const so_type *type = so_type_by_id(s, message->type);
+    const so_operation *operation = type == NULL ? NULL : so_operation_by_name(type, message->operation);
+    const char *reason;
+    bool retries = standing->attempts > 0;
+    if (slot->paused)
+    {
+        retries = false;
+        reason = "its actor is paused";
+    }
+    else if (slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_TIMED)
+    {
+        retries = true;
+        standing->due_ms = slot->rank;
+        reason = slot->rank > now_ms ? "it waits for its next attempt" : "it waits for a worker";
+    }
+    else if (operation == NULL || so_lane_of(operation) == SO_LANE_STUCK)
+    {
+        retries = false;
+        reason = "its operation is missing";
+    }
+    else
+        reason = operation->handler.p == NULL ? "it waits for an external worker (so_claim)"
+                                              : "it waits for a worker (so_run)";
+    if (retries)
+        standing->status = "retrying";
+    snprintf(standing->reason, sizeof standing->reason, "%s", reason);
+}
+
+void so_standing_of(so_session *s, const so_actor *actor, const so_message *message, int64_t now_ms,
+                    so_standing *standing)
+{
+    const so_slot *slot = &actor->slot;
+    *standing = (so_standing){.status = "waiting", .attempts = message->attempts, .error = message->error};
+    if (slot->kind == SO_SLOT_CLAIMED && so_slot_holds(s, slot, message->id))
+        so_standing_claimed(slot, message, standing);
+    else if (slot->kind == SO_SLOT_QUEUED && slot->head == message->id)
+    {
+        so_standing_head(slot, standing);
+        so_standing_first(s, slot, message, now_ms, standing);
+    }
+    else if (message->due_ms > now_ms)
+    {
+        char moment[32];
+        so_when_format(message->due_ms, moment);
+        standing->status = "delayed";
+        standing->due_ms = message->due_ms;
+        snprintf(standing->reason, sizeof standing->reason, "it is not due before %s", moment);
+    }
+    else if (slot->kind != SO_SLOT_NONE)
+        snprintf(standing->reason, sizeof standing->reason, "message %lld of the same actor comes first",
+                 (long long)slot->head);
+    else
+        so_standing_first(s, slot, message, now_ms, standing);
+}
 
 static so_code so_standing_read(so_session *s, const so_message *message, so_standing *standing)
 {
     so_actor actor;
     so_newest newest;
-    int64_t now_ms = so_now_ms(s);
-    *standing = (so_standing){.status = "waiting"};
     so_code code = s->port->methods->look(s->port, message->type, message->key, &actor, &newest);
-    if (code != SO_OK)
-        return code;
-    const so_slot *slot = &actor.slot;
-    const so_type *type = so_type_by_id(s, message->type);
-    const so_operation *operation = type == NULL ? NULL : so_operation_by_name(type, message->operation);
-    char *reason = standing->reason;
-    size_t size = sizeof standing->reason;
-    if (message->due_ms > now_ms)
-    {
-        standing->status = "delayed";
-        standing->due_ms = message->due_ms;
-        char moment[32];
-        so_when_format(message->due_ms, moment);
-        snprintf(reason, size, "it is not due before %s", moment);
-        return SO_OK;
-    }
-    char element[32];
-    int n = snprintf(element, sizeof element, "%lld", (long long)message->id);
-    bool held = false;
-    if (slot->kind == SO_SLOT_CLAIMED && slot->more.p != NULL)
-    {
-        so_json_iter iter;
-        so_str id;
-        so_json_iter_init(&iter, s->arena, slot->more);
-        while (so_json_iter_next(&iter, NULL, &id))
-            held = held || so_str_equal(id, (so_str){element, (size_t)n});
-    }
-    if (slot->kind == SO_SLOT_CLAIMED && (held || slot->head == message->id))
-    {
-        char moment[32];
-        so_when_format(slot->expires_ms, moment);
-        standing->status = "claimed";
-        standing->attempts = held ? 0 : slot->attempts;
-        standing->error = held ? (so_str){0} : slot->error;
-        snprintf(reason, size,
-                 slot->worker.n > 0 ? "the worker %.*s holds it until %s"
-                                    : "%.*sa worker runs it, at the latest until %s",
-                 (int)slot->worker.n, slot->worker.n > 0 ? slot->worker.p : "", moment);
-    }
-    else if (slot->kind != SO_SLOT_NONE && slot->head != message->id)
-        snprintf(reason, size, "message %lld of the same actor comes first", (long long)slot->head);
-    else if (slot->paused)
-    {
-        standing->attempts = slot->attempts;
-        standing->error = slot->error;
-        snprintf(reason, size, "its actor is paused");
-    }
-    else
-    {
-        standing->attempts = slot->kind == SO_SLOT_NONE ? message->attempts : slot->attempts;
-        standing->error = slot->kind == SO_SLOT_NONE ? message->error : slot->error;
-        if (slot->kind == SO_SLOT_QUEUED && slot->lane == SO_LANE_TIMED)
-        {
-            standing->status = "retrying";
-            standing->due_ms = slot->rank;
-            snprintf(reason, size,
-                     slot->rank > now_ms ? "it waits for its next attempt" : "it waits for a worker");
-        }
-        else if (operation == NULL)
-            snprintf(reason, size, "its operation is missing");
-        else
-        {
-            if (standing->attempts > 0)
-                standing->status = "retrying";
-            snprintf(reason, size,
-                     operation->handler.p == NULL ? "it waits for an external worker (so_claim)"
-                                                  : "it waits for a worker (so_run)");
-        }
-    }
-    return SO_OK;
+    if (code == SO_OK)
+        so_standing_of(s, &actor, message, so_now_ms(s), standing);
+    return code;
 }
 
 so_code so_timeout_error(so_session *s, int64_t id)

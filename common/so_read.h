@@ -10,6 +10,20 @@ so_code so_fn_result(so_session *s, const so_value *args, int count, so_value *r
 so_code so_fn_status(so_session *s, const so_value *args, int count, so_value *result);
 so_code so_fn_snapshot(so_session *s, const so_value *args, int count, so_value *result);
 
+/* Where an unfinished message stands. */
+typedef struct so_standing
+{
+    const char *status; /* the word */
+    char reason[256];
+    int64_t attempts;
+    int64_t due_ms; /* 0: none */
+    so_str error;
+} so_standing;
+
+/* The same for a message of an actor that was looked up in this piece of work. */
+void so_standing_of(so_session *s, const so_actor *actor, const so_message *message, int64_t now_ms,
+                    so_standing *standing);
+
 /* A message's result, when it is finished; SO_REJECTED, SO_FAILED, SO_UNKNOWN_MESSAGE. */
 so_code so_result_read(so_session *s, int64_t id, bool *finished, so_message *message, so_value *result);
 

@@ -1,8 +1,11 @@
 -- What DROP TABLE solidobj removes with itself.
+DROP VIEW IF EXISTS main.solidobj_stats_view;
 DROP VIEW IF EXISTS main.solidobj_actors_view;
 DROP VIEW IF EXISTS main.solidobj_mailbox_view;
 DROP VIEW IF EXISTS main.solidobj_dead_letters_view;
 DROP VIEW IF EXISTS main.solidobj_messages_view;
+DROP VIEW IF EXISTS main.solidobj_takers_view;
+DROP VIEW IF EXISTS main.solidobj_now_view;
 DROP TABLE IF EXISTS main.solidobj_setting;
 DROP TABLE IF EXISTS main.solidobj_type;
 DROP TABLE IF EXISTS main.solidobj_operation;
