@@ -29,6 +29,7 @@ clang-format   program clang-format             check
 clang-tidy     program clang-tidy               check
 python3        program /usr/bin/python3         check
 debootstrap    program debootstrap              check root
+faketime       program faketime                 check
 '
 
 wanted=$1
