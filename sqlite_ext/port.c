@@ -97,11 +97,31 @@ static so_code so_sqlite_statement(so_sqlite *connection, so_statement which, sq
     return code;
 }
 
+/*
+ * Newer SQLite: a writing statement that finds the schema changed, and cannot be prepared again, leaves its
+ * lock on a connection that is in no transaction. The end of any statement that reads gives it back, unless
+ * one that writes is still running; then the lock is that one's.
+ */
+static void so_give_lock_back(so_sqlite *connection)
+{
+    if (!sqlite3_get_autocommit(connection->db) ||
+        sqlite3_txn_state(connection->db, "main") != SQLITE_TXN_WRITE)
+        return;
+    so_error err = connection->session.err;
+    so_sqlite_control(connection, SO_CONTROL_DATA_VERSION);
+    connection->session.err = err;
+}
+
 /* Ends a use of a statement; the first error wins. */
 so_code so_sqlite_done(so_sqlite *connection, sqlite3_stmt *statement, so_code code)
 {
     int rc = sqlite3_reset(statement);
-    return code == SO_OK && rc != SQLITE_OK ? so_sqlite_error(connection, rc) : code;
+    if (rc == SQLITE_OK)
+        return code;
+    if (code == SO_OK)
+        code = so_sqlite_error(connection, rc);
+    so_give_lock_back(connection);
+    return code;
 }
 
 static so_scope so_port_scope(so_port *port)
