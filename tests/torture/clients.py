@@ -19,6 +19,8 @@ import os
 import random
 import signal
 import sqlite3
+import sys
+import threading
 import time
 
 import invariants
@@ -91,12 +93,16 @@ class Client:
     def __init__(self, path, log_path, settings, name, seed):
         self.settings, self.name = settings, name
         self.random = random.Random(seed)
+        self.path = path
         self.log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.number = 0  # of calls
         self.offered = 0
         self.earlier = []  # messages that this client sent
         self.mortals = [list(actor) for actor in settings["mortals"]]
-        self.db = connect(path, settings)
+        self.open()
+
+    def open(self):
+        self.db = connect(self.path, self.settings)
         self.db.create_function("started", 5, self.started)
         self.db.create_function("broken", 2, self.broken)
 
@@ -446,7 +452,7 @@ class Client:
         """A worker of both kinds, until nothing is left."""
         if self.number == 0:
             self.resume_all()
-        self.settings["late"] = 0
+        self.settings = {**self.settings, "late": 0}
         self.record("run", {}, lambda: json.loads(self.sql("SELECT so_run()")))
         while self.worker(wait_ms=0):
             pass
@@ -454,10 +460,32 @@ class Client:
         return None if self.sql("SELECT EXISTS(SELECT 1 FROM solidobj_mailbox_view)") else DONE
 
 
-def play(path, log_path, settings, name, role, seed, until):
-    """A process's life: until the moment, or until it is killed."""
+def act(path, log_path, settings, name, role, seed, until):
+    """A thread's life with its own connection, which it closes and opens now and then."""
     client = Client(path, log_path, settings, name, seed)
-    act = getattr(client, role)
-    while time.monotonic() < until and act() is not DONE:
-        pass
+    step = getattr(client, role)
+    while time.monotonic() < until and step() is not DONE:
+        if client.random.random() < 0.01:
+            client.db.close()
+            client.open()
     client.db.close()
+
+
+def play(path, logs, settings, name, roles, seed, until):
+    """A process's life, a thread for each of its roles: until the moment, or until it is killed."""
+    errors = []
+
+    def run(number, role):
+        try:
+            own = f"{name}.{number}"
+            act(path, os.path.join(logs, own), settings, own, role, seed + number, until)
+        except BaseException:
+            errors.append(sys.exc_info())
+            raise
+
+    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(roles)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return not errors

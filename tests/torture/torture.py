@@ -50,6 +50,7 @@ def settings_of(number, chance):
     types = chance.choice([["C", "X"], ["C", "C", "X"], ["C"], ["X"]]) if number else ["C", "X"]
     settings["actors"] = [(kind, str(key)) for key, kind in enumerate(types * chance.randint(1, 2))]
     settings["mortals"] = settings["actors"][:chance.choice([0, 1, 2])]  # who may be destroyed
+    settings["threads"] = chance.choice([0, 0.3])  # how many processes have two
     settings["late"] = chance.choice([0.02, 0.08])
     settings["suicide"] = chance.choice([0, 0.003]) if settings["kills"] else 0
     settings["max_attempts"] = clients.MAX_ATTEMPTS
@@ -61,13 +62,14 @@ def describe(settings):
     return (f"{settings['journal']}/{settings['synchronous']}, {'disk' if settings['disk'] else 'memory'}, "
             f"{'' if settings['doorbell'] else 'no '}doorbell, "
             f"{'kills' if settings['kills'] else 'no kills'}, {actors}, "
-            f"{len(settings['mortals'])} mortal")
+            f"{len(settings['mortals'])} mortal{', threads' if settings['threads'] else ''}")
 
 
 @dataclass
 class Process:
     name: str
     role: str
+    runs_turns: int  # threads that do
     stopped_until: float = 0
 
 
@@ -98,7 +100,10 @@ class Round:
     def start(self, role, until):
         self.started += 1
         name = f"{role[0]}{self.started}"
-        seed = self.chance.random()
+        seed = self.chance.randrange(1 << 30)
+        roles = [role]
+        if role in ROLES and self.chance.random() < self.settings["threads"]:
+            roles.append(self.chance.choice(ROLES[:-1]))
         sys.stdout.flush()
         process = os.fork()
         if process == 0:
@@ -107,21 +112,20 @@ class Round:
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 os.dup2(os.open(os.path.join(self.directory, "errors"), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
-                clients.play(self.path, os.path.join(self.logs, name), self.settings, name, role, seed, until)
-                code = 0
+                code = 0 if clients.play(self.path, self.logs, self.settings, name, roles, seed, until) else 1
             except Exception:  # whatever it is, the parent's code must not go on here
                 sys.excepthook(*sys.exc_info())
             finally:
                 sys.stderr.flush()
                 os._exit(code)
-        self.processes[process] = Process(name, role)
+        self.processes[process] = Process(name, role, sum(role in RUNS_TURNS for role in roles))
 
     def ended(self, process, status, expected):
         """Takes note of an end; `expected`: we killed it, or its time is over."""
         entry = self.processes.pop(process)
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
             self.kills += 1
-            self.disturbances += entry.role in RUNS_TURNS
+            self.disturbances += entry.runs_turns
         elif os.WIFSIGNALED(status) or os.WEXITSTATUS(status) or not expected:
             self.find("process", f"{entry.name} ended by itself, status {status}; see the file errors")
         return entry
@@ -146,7 +150,7 @@ class Round:
         elif not entry.stopped_until:
             os.kill(process, signal.SIGSTOP)
             self.stops += 1
-            self.disturbances += entry.role in RUNS_TURNS
+            self.disturbances += entry.runs_turns
             entry.stopped_until = time.monotonic() + self.chance.random() * 0.8
 
     def wake_stopped(self, everybody=False):
