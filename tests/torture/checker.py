@@ -303,7 +303,8 @@ def effects(view):
             pass
         elif message is None or message.status != "completed":
             yield f"message {row.message} took effect, but is {message}"
-        elif (row.actor, row.identity, row.n, row.attempt) != (message.actor, message.identity, message.turn, message.attempts):
+        elif (row.actor, row.identity, row.n, row.attempt) != (message.actor, message.identity, message.turn,
+                                                               message.attempts):
             yield f"the effect {row} is not that of {message}"
         if newest.get((row.actor, row.incarnation), 0) >= row.n:
             yield f"{row.actor}: turn {row.n} took effect after turn {newest[row.actor, row.incarnation]}"
@@ -466,7 +467,8 @@ def settled(view):
         for call in grant.calls:
             message = view.messages.get(call.arguments["message"])
             answer = call.answer if call.kind == "fail" else final.get(call.kind)
-            if call.outcome == "ok" and answer in FINAL and (message.status if message else not excused) not in (answer, False):
+            wrong = message.status != answer if message else not excused
+            if call.outcome == "ok" and answer in FINAL and wrong:
                 yield f"{call} was accepted ({answer}), on record is {message}"
         for row in grant.rows:
             message = view.messages.get(row["message"])
@@ -539,7 +541,7 @@ def destroyed(view):
                 continue
             for begin, _ in certain:
                 if call.end < begin and identity in view.found:
-                    yield f"{call} was acknowledged before {actor} was destroyed, and {view.found[identity][0]} is still there"
+                    yield f"{call} was acknowledged before {actor} was destroyed, but {view.found[identity][0]} is there"
         for (of, incarnation), turns in view.turns.items():
             founder = view.offered(turns[0].identity)[2] if of == actor and turns else None
             for turn in turns if founder else ():

@@ -35,7 +35,8 @@ DONE = object()  # what a role answers that has nothing left to do
 STEP = """
 SELECT started(:type, :key, :message, :attempt, :args ->> 'k');
 INSERT INTO done(type, key, incarnation, message, sender, number, attempt, n)
-VALUES(:type, :key, coalesce(so_self() ->> 'incarnation', :message), :message, :args ->> 's', :args ->> 'm', :attempt, so_get('n') + 1);
+VALUES(:type, :key, coalesce(so_self() ->> 'incarnation', :message), :message, :args ->> 's', :args ->> 'm', :attempt,
+       so_get('n') + 1);
 SELECT so_raise('NO', 'refused', json_array(:args ->> 's', :args ->> 'm')) WHERE :args ->> 'r';
 SELECT so_tell('T', :args ->> 't', 'step', json_object('s', 'm' || :message, 'm', 0)) WHERE :args ->> 't' IS NOT NULL;
 SELECT broken(:attempt, :args ->> 'f');
@@ -62,9 +63,10 @@ def value(db, sql, *values):
     return db.execute(sql, values).fetchall()[0][0]
 
 
-def type_options(max_mailbox):
+def type_options(settings, max_mailbox):
+    """The lease is what workers inside the database take where there is no doorbell: nothing but a kill may end it."""
     return json.dumps({"initial": {"n": 0}, "max_attempts": MAX_ATTEMPTS, "retry_base_ms": 1, "retry_cap_ms": 40,
-                       "lease_ms": 300, "max_mailbox": max_mailbox})
+                       "lease_ms": 500 if settings["kills"] else 20000, "max_mailbox": max_mailbox})
 
 
 def install(path, settings):
@@ -77,7 +79,7 @@ def install(path, settings):
     db.executescript(SCHEMA)
     value(db, "SELECT so_install()")
     for kind in ("C", "X", "T"):
-        value(db, "SELECT so_define_actor(?, ?)", kind, type_options(1000000))
+        value(db, "SELECT so_define_actor(?, ?)", kind, type_options(settings, 1000000))
         value(db, "SELECT so_define_operation(?, 'step', ?)", kind, STEP)
     value(db, "SELECT so_define_operation('X', 'out', NULL)")
     db.close()
@@ -432,7 +434,8 @@ class Client:
         """Other texts and limits that mean the same, so that every connection's cache is wrong again and again."""
         kind, blanks = self.random.choice(["C", "X"]), " " * self.random.randint(0, 3)
         self.record("define", {}, lambda: self.sql("SELECT so_define_operation(?, 'step', ?)", kind, STEP + blanks))
-        self.record("define", {}, lambda: self.sql("SELECT so_define_actor(?, ?)", kind, type_options(1000000 + len(blanks))))
+        options = type_options(self.settings, 1000000 + len(blanks))
+        self.record("define", {}, lambda: self.sql("SELECT so_define_actor(?, ?)", kind, options))
 
     def inspect(self):
         """The invariants hold at any moment that a reader may see."""

@@ -99,13 +99,15 @@ def identity_of(status, result, error, args):
 
 
 def load_database(history, db):
-    rows = db.execute("""SELECT v.message, v.type, v.key, v.operation, v.status, v.attempts, v.turn, v.result, v.error, d.args,
-                                v.incarnation, v.replacement
+    rows = db.execute("""SELECT v.message, v.type, v.key, v.operation, v.status, v.attempts, v.turn, v.result, v.error,
+                                d.args, v.incarnation, v.replacement
                          FROM solidobj_messages_view v LEFT JOIN solidobj_dead_letters_view d ON d.message = v.message""")
-    for message, kind, key, operation, status, attempts, turn, result, error, args, incarnation, replacement in rows.fetchall():
+    for row in rows.fetchall():
+        message, kind, key, operation, status, attempts, turn, result, error, args, incarnation, replacement = row
         history.messages[message] = Message(message, (kind, key), operation, status, attempts, turn,
                                             json.loads(result) if result else None, error,
-                                            identity_of(status, result, error, args), incarnation, replacement)
+                                            identity_of(status, result, error, args), incarnation,
+                                            replacement)
     for kind, key, incarnation, message, sender, number, attempt, n in db.execute(
             "SELECT type, key, incarnation, message, sender, number, attempt, n FROM done ORDER BY id").fetchall():
         history.done.append(Done((kind, key), incarnation, message, (sender, number), attempt, n))

@@ -208,7 +208,15 @@ class Round:
             self.find(moment, text)
         db.close()
 
+    def keep(self):
+        """The database as the last kill left it, before anybody opens it again."""
+        os.mkdir(os.path.join(self.directory, "killed"))
+        for entry in os.scandir(self.directory):
+            if entry.name.startswith("torture.db") and entry.is_file():
+                shutil.copy(entry.path, os.path.join(self.directory, "killed", entry.name))
+
     def verify(self):
+        self.keep()
         self.inspect("after the kills")
         if self.findings:
             return None
@@ -237,8 +245,8 @@ def summary(found):
     rejected = len(found.messages) - completed - dead - cancelled
     lost = sum(call.answer == "SO_LOST_CLAIM" for call in found.calls)
     unknown = sum(call.outcome is None for call in found.calls)
-    return (f"{calls} calls ({unknown} cut off, {lost} lost claims), {len(turns_of(found))} turns, {rejected} rejected, {dead} dead, "
-            f"{cancelled} cancelled")
+    return (f"{calls} calls ({unknown} cut off, {lost} lost claims), {len(turns_of(found))} turns, {rejected} rejected, "
+            f"{dead} dead, {cancelled} cancelled")
 
 
 def turns_of(found):
@@ -280,8 +288,8 @@ def main():
             directory = os.path.join(options.directory, f"seed-{seed}")
             shutil.rmtree(directory, ignore_errors=True)
             shutil.move(one.directory, directory)
-            print(f"the files are in {directory}; once more (chance decides again about the moments): "
-                  f"tests/torture/torture.py --seed {options.seed} --rounds {number + 1}")
+            print(f"the files are in {directory} (killed: before they were opened again); once more, "
+                  f"with other moments: tests/torture/torture.py --seed {options.seed} --rounds {number + 1}")
             print(f"{number} passed, 1 failed, 0 skipped")
             return 1
         shutil.rmtree(one.directory)
