@@ -13,7 +13,7 @@ cd "$(dirname "$0")/../.." || exit 1
 # name, in which sets, how it counts (see above), seconds it may take
 steps='
 format              all,quick              one      60
-static              all                    one     240
+static              all                    one     400
 build               all,quick,second,docs  one     180
 build-clang         all                    one     180
 unit                all,quick,second       sum     120
