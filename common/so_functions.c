@@ -11,8 +11,8 @@
 #include "so_read.h"
 #include "so_run.h"
 #include "so_send.h"
-#include "so_wait.h"
 #include "so_stats.h"
+#include "so_wait.h"
 
 const so_function so_functions[] = {
     {"so_install", 0, 1, SO_FN_DIRECT, so_fn_install, NULL},

@@ -55,6 +55,8 @@ so_code so_fn_result(so_session *s, const so_value *args, int count, so_value *r
     bool finished;
     so_message message;
     so_code code = so_integer_argument(s, &args[0], "message", INT64_MIN, INT64_MAX, &id);
+    if (code == SO_OK && s->turn == NULL)
+        code = so_definitions_ensure(s);
     return code == SO_OK ? so_result_read(s, id, &finished, &message, result) : code;
 }
 

@@ -42,7 +42,7 @@ def may_refuse(c, refusal, sql, *values):
 
 def send(c, held):
     options = json.dumps(random.choice([{}, {}, {}, {"delay_ms": 3 * HOUR}, {"max_attempts": 1}]))
-    operation = random.choice(["good", "bad", "sometimes", "outside", "outside"])
+    operation = random.choice(["good", "bad", "sometimes", "sometimes", "outside", "outside"])
     for _ in range(random.choice([1, 1, 4])):
         may_refuse(c, "is a query", "SELECT so_send(?, ?, ?, '{}', ?)", random.choice(TYPES), random.choice(KEYS),
                    operation, options)
@@ -160,7 +160,9 @@ def main():
     held = []
     steps = [send] * 5 + [claim, settle, settle, run, run, move_clock, of_actor, of_message, lose, charge]
     kinds = set()
-    for number in range(STEPS):
+    for number in range(5 * STEPS):
+        if number >= STEPS and len(kinds) == len(COUNTS) + 1:
+            break
         step = destroy if number % 100 == 99 else random.choice(steps)
         step(c, held)
         if number % 3 == 0:
