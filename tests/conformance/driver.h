@@ -65,6 +65,9 @@ typedef struct cf_driver
      */
     cf_database *(*create)(const char *uri, const char *extension, char **error);
 
+    /* Whether a session can read while another one's transaction has written. */
+    bool (*reads_beside)(const char *uri);
+
     /* Removes the database and everything beside it. All sessions must be closed. */
     void (*drop)(cf_database *database);
 

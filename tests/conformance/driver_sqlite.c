@@ -1,8 +1,10 @@
 /*
  * The SQLite driver. A database is a file; a session is a connection with the extension loaded.
  *
- * After "sqlite:" stands a path (empty: a temporary file), then perhaps "?journal=MODE" (default wal). The
- * file must not exist: the driver makes and removes it for every test.
+ * After "sqlite:" stands a path (empty: a temporary file), or ":memory:", a database in memory that the
+ * sessions share; then perhaps "?journal=MODE" (default wal), "?doorbell=none" or
+ * "?journal=MODE&doorbell=none". The file must not exist: the driver makes and removes it for every test.
+ * Without a doorbell there is a directory in its place, so that the extension has to do without.
  */
 #include "driver.h"
 
@@ -11,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum
@@ -21,6 +24,8 @@ enum
 struct cf_database
 {
     char *path;
+    sqlite3 *memory; /* keeps a database in memory alive between sessions, or NULL; `path` is its name then */
+    char *doorbell;  /* the directory in the doorbell's place, or NULL */
     char *directory; /* the temporary directory around it, or NULL */
     char *journal;   /* set by the first connection; NULL afterwards, the file keeps it */
     char *extension;
@@ -121,20 +126,64 @@ static void remove_files(const cf_database *database)
 static void database_free(cf_database *database)
 {
     free(database->path);
+    free(database->doorbell);
     free(database->directory);
     free(database->journal);
     free(database->extension);
     free(database);
 }
 
+/* Takes "journal=MODE&doorbell=none"; false when there is anything else. */
+static bool take_options(cf_database *database, const char *options, bool *doorbell)
+{
+    while (*options)
+    {
+        size_t length = strcspn(options, "&");
+
+        if (strncmp(options, "journal=", 8) == 0)
+        {
+            free(database->journal);
+            database->journal = cf_copy(options + 8, length - 8);
+        }
+        else if (length == 13 && strncmp(options, "doorbell=none", length) == 0)
+            *doorbell = false;
+        else
+            return false;
+        options += length + (options[length] == '&');
+    }
+    return true;
+}
+
+static bool is_memory(const char *uri) { return strcspn(uri, "?") == 8 && strncmp(uri, ":memory:", 8) == 0; }
+
+/* In memory a writer locks readers out. */
+static bool driver_reads_beside(const char *uri) { return !is_memory(uri); }
+
 static cf_database *driver_create(const char *uri, const char *extension, char **error)
 {
     cf_database *database = cf_alloc(sizeof(*database));
     size_t length = strcspn(uri, "?");
-    const char *journal = strstr(uri, "?journal=");
+    bool doorbell = true;
 
-    database->journal = cf_format("%s", journal ? journal + 9 : "wal");
+    database->journal = cf_format("wal");
     database->extension = extension ? cf_format("%s", extension) : NULL;
+    if (!take_options(database, uri[length] ? uri + length + 1 : "", &doorbell))
+    {
+        *error = cf_format("%s: only journal=MODE and doorbell=none may follow the path", uri);
+        database_free(database);
+        return NULL;
+    }
+    if (is_memory(uri))
+    {
+        database->path = cf_format("/conformance");
+        if (sqlite3_open_v2(database->path, &database->memory, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+                            "memdb") == SQLITE_OK)
+            return database;
+        *error = cf_format("cannot open a database in memory: %s", sqlite3_errmsg(database->memory));
+        sqlite3_close(database->memory);
+        database_free(database);
+        return NULL;
+    }
     if (length == 0)
     {
         const char *base = getenv("TMPDIR");
@@ -158,12 +207,27 @@ static cf_database *driver_create(const char *uri, const char *extension, char *
             return NULL;
         }
     }
+    if (!doorbell)
+    {
+        database->doorbell = cf_format("%s-solidobj", database->path);
+        if (mkdir(database->doorbell, 0700) != 0)
+        {
+            *error = cf_format("cannot make the directory %s", database->doorbell);
+            database_free(database);
+            return NULL;
+        }
+    }
     return database;
 }
 
 static void driver_drop(cf_database *database)
 {
-    remove_files(database);
+    if (database->memory)
+        sqlite3_close(database->memory);
+    else
+        remove_files(database);
+    if (database->doorbell)
+        rmdir(database->doorbell);
     if (database->directory)
         rmdir(database->directory);
     database_free(database);
@@ -187,7 +251,7 @@ static bool load_extension(sqlite3 *db, const char *extension, char **error)
 static cf_session *driver_open(cf_database *database, const char *options, char **error)
 {
     cf_session *session = cf_alloc(sizeof(*session));
-    char *uri = cf_format("file:%s%s%s", database->path, *options ? "?" : "", options);
+    char *uri = cf_format("file:%s?%s%s", database->path, database->memory ? "vfs=memdb&" : "", options);
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI;
     bool ok = sqlite3_open_v2(uri, &session->db, flags, NULL) == SQLITE_OK;
 
@@ -363,6 +427,7 @@ const cf_driver cf_driver_sqlite = {
     .scheme = "sqlite",
     .dialect = "sqlite",
     .create = driver_create,
+    .reads_beside = driver_reads_beside,
     .drop = driver_drop,
     .open = driver_open,
     .close = driver_close,

@@ -422,6 +422,8 @@ cf_outcome cf_run_test(const cf_options *options, const cf_suite *suite, const c
 
     if (test->only_reason && !test->only[options->dialect])
         return CF_SKIPPED;
+    if (test->beside_reason && !options->driver->reads_beside(options->uri))
+        return CF_SKIPPED;
     r.database = options->driver->create(options->uri, options->extension, &error);
     if (!r.database)
         fail(&r, NULL, test->line, error);

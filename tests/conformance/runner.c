@@ -60,7 +60,8 @@ static void hang(int signal_number)
 static const char usage[] =
     "usage: conformance [OPTIONS] [DIRECTORY]\n"
     "  DIRECTORY          where the *.test files are (tests/conformance/suite)\n"
-    "  --db URI           sqlite:PATH or sqlite:PATH?journal=delete (a temporary SQLite file)\n"
+    "  --db URI           sqlite:PATH or sqlite:PATH?journal=delete (a temporary SQLite file),\n"
+    "                     ?doorbell=none, sqlite::memory:\n"
     "  --extension PATH   the library to load (build/solidobj.so); `none` loads nothing\n"
     "  --filter TEXT      only tests whose name or file holds TEXT\n"
     "  --list             names and rules, nothing is run\n"
@@ -155,6 +156,11 @@ static cf_outcome judge(const arguments *a, const cf_test *test, cf_outcome outc
     return CF_FAILED;
 }
 
+static const char *skip_reason(const cf_test *test)
+{
+    return test->beside_reason ? test->beside_reason : test->only_reason;
+}
+
 static void run_suite(const arguments *a, const cf_suite *suite, totals *t)
 {
     for (size_t i = 0; i < suite->test_count; i++)
@@ -173,7 +179,7 @@ static void run_suite(const arguments *a, const cf_suite *suite, totals *t)
             printf("FAIL %s\n", report);
         else if (a->verbose)
             printf("%s %s%s%s\n", outcome == CF_PASSED ? "ok  " : "skip", test->name,
-                   outcome == CF_SKIPPED ? ": " : "", outcome == CF_SKIPPED ? test->only_reason : "");
+                   outcome == CF_SKIPPED ? ": " : "", outcome == CF_SKIPPED ? skip_reason(test) : "");
         fflush(stdout);
         free(report);
         t->passed += outcome == CF_PASSED;

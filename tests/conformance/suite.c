@@ -222,6 +222,13 @@ static bool read_property(reader *r, const char *word, char *text)
         r->test->bare = true;
     else if (strcmp(word, "only") == 0)
         read_only(r, text);
+    else if (strcmp(word, "beside") == 0)
+    {
+        if (!*text)
+            refuse(r, "`beside` needs a reason", "");
+        free(r->test->beside_reason);
+        r->test->beside_reason = cf_format("%s", text);
+    }
     else if (strcmp(word, "fails") == 0)
         r->test->fails = cf_format("%s", text);
     else
@@ -458,6 +465,7 @@ void cf_suite_free(cf_suite *suite)
         free(test->name);
         free(test->rule);
         free(test->only_reason);
+        free(test->beside_reason);
         free(test->fails);
     }
     for (size_t i = 0; i < suite->file_count; i++)

@@ -78,7 +78,8 @@ typedef struct cf_test
     bool bare;              /* the runner does not call so_install */
     bool only[CF_DIALECTS]; /* meaningful when `only_reason` is set */
     char *only_reason;
-    char *fails; /* self-test: the report must hold this */
+    char *beside_reason; /* set: skipped where a reader cannot read beside an open writer */
+    char *fails;         /* self-test: the report must hold this */
     cf_step *steps;
     size_t step_count;
 } cf_test;
