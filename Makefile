@@ -190,6 +190,7 @@ help:
 #: make check-unstable     builds and tests once more in a Debian unstable system (made once in /var/cache/solidobj)
 #: make fuzz SECONDS=600   the fuzzers, for so long
 #: make memory             what a connection takes, and what a million calls leave
+#: make fault              memory, files and the disk fail at every chance of a scenario: an hour or two
 #: make torture            crash and concurrency for MINUTES=30: kills, many processes, a checker; stops at a finding
 #: make install            into $(PREFIX)/lib and $(PREFIX)/bin; PREFIX=/usr/local
 #: make uninstall

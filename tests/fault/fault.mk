@@ -2,6 +2,12 @@
 #
 # It shares the driver and the invariants of the conformance suite.
 
+.PHONY: fault
+
+# Every chance, which takes an hour or two; check.sh tries some.
+fault: $(LIBRARY) $(BUILD)/fault
+	$(BUILD)/fault --every --extension $(LIBRARY)
+
 FAULT_OBJECTS := $(patsubst tests/fault/%.c,$(BUILD)/obj/fault/%.o,$(wildcard tests/fault/*.c)) \
                  $(patsubst %,$(BUILD)/obj/conformance/%.o,driver_sqlite invariants scope value)
 

@@ -151,6 +151,9 @@ SELECT so_run('{"wait_ms": 1}');
 .use A
 SELECT so_result($failed);
 SELECT so_status($failed) ->> 'error';
+SELECT json_array_length(so_history('Counter', 'a')), so_history('Counter', 'a', '{"limit": 1}') ->> '$[0].status';
+SELECT json_array_length(so_dead_letters()), so_dead_letters('{"type": "Counter"}') ->> '$[0].error';
+SELECT operation, status FROM so_history('Counter', 'a');
 SELECT so_wait($behind, 0);
 SELECT so_wait($failed, 0);
 SELECT so_next_due();

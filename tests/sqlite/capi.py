@@ -10,7 +10,7 @@ OPEN_READWRITE, OPEN_CREATE, OPEN_URI, OPEN_NOMUTEX, OPEN_FULLMUTEX, OPEN_SHARED
 
 S.sqlite3_errmsg.restype = S.sqlite3_column_text.restype = ctypes.c_char_p
 S.sqlite3_column_int64.restype = S.sqlite3_last_insert_rowid.restype = ctypes.c_int64
-for name in ("commit_hook", "rollback_hook", "update_hook", "wal_hook", "preupdate_hook"):
+for name in ("commit_hook", "rollback_hook", "update_hook", "wal_hook", "preupdate_hook", "next_stmt"):
     getattr(S, f"sqlite3_{name}").restype = P
 
 
@@ -48,6 +48,14 @@ class Connection:
 
     def config(self, option, value):
         self.expect(S.sqlite3_db_config(self.handle, option, value, None))
+
+    def running(self):
+        """How many statements have been stepped and not reset."""
+        count, statement = 0, P(S.sqlite3_next_stmt(self.handle, None))
+        while statement:
+            count += S.sqlite3_stmt_busy(statement)
+            statement = P(S.sqlite3_next_stmt(self.handle, statement))
+        return count
 
     def prepare(self, sql):
         statement = P()

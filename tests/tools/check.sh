@@ -26,6 +26,9 @@ conform-sanitized   all                    sum     240
 scripts             all,quick,second       any     300
 fuzz                all                    sum     180
 memory              all                    one      60
+fault               all                    sum     240
+fault-sanitized     all                    sum     240
+fault-short         quick                  sum      60
 torture             all                    sum     150
 bench-smoke         all,quick              one      60
 install             all,second             one      60
@@ -102,6 +105,16 @@ step_fuzz() { tests/tools/fuzz.sh 45; }
 
 # A tenth of the calls of `make memory`.
 step_memory() { build all build/memory && build/memory 100000; }
+
+# Some chances, from a random one on; each of them: make fault.
+step_fault() { build all build/fault && tests/fault/allocator.sh && build/fault; }
+
+step_fault-short() { build all build/fault && build/fault --thin 8; }
+
+step_fault-sanitized() {
+  sanitized build/sanitized/solidobj.so build/sanitized/fault &&
+    build/sanitized/fault --extension build/sanitized/solidobj.so --thin 8
+}
 
 step_torture() { build all && tests/torture/torture.py --seconds 45; }
 
