@@ -13,7 +13,7 @@ FAULT_OBJECTS := $(patsubst tests/fault/%.c,$(BUILD)/obj/fault/%.o,$(wildcard te
 
 $(BUILD)/obj/fault/%.o: tests/fault/%.c | $(SQL_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Itests/conformance -c -o $@ $<
+	$(CC) $(CFLAGS) -c -o $@ $<
 
 $(BUILD)/fault: $(FAULT_OBJECTS)
 	$(CC) -o $@ $^ $(LDFLAGS) -lsqlite3 -ljansson -ldl

@@ -3,8 +3,8 @@
  */
 #include "run.h"
 
-#include "invariants.h"
-#include "scope.h"
+#include "../conformance/invariants.h"
+#include "../conformance/scope.h"
 
 #include <sqlite3.h>
 #include <stdio.h>

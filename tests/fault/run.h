@@ -10,7 +10,7 @@
 #ifndef FT_RUN_H
 #define FT_RUN_H
 
-#include "driver.h"
+#include "../conformance/driver.h"
 #include "fault.h"
 #include "scenario.h"
 

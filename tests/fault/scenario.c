@@ -3,7 +3,7 @@
  */
 #include "scenario.h"
 
-#include "driver.h"
+#include "../conformance/driver.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
