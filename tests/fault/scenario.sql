@@ -283,6 +283,8 @@ SELECT so_claim('w', '{"lease_ms": 1000}') AS "$rows";
 SELECT so_test_clock(6000) > 0;
 SELECT so_tick() <> '';
 SELECT so_pause('Counter', 'nobody');
+SELECT so_actor('Counter', 'nobody') ->> 'exists', so_actor('Counter', 'a') ->> 'turns';
+SELECT so_stats('Counter') ->> '$[0].type', json_array_length(so_stats());
 SELECT so_call('Counter', 'd', 'add');
 SELECT so_call('Counter', 'd', 'leave');
 SELECT so_send('Counter', 'c', 'add');
