@@ -29,12 +29,12 @@ memory              all                    one      60
 fault               all                    sum     240
 fault-sanitized     all                    sum     240
 fault-short         quick                  sum      60
-torture             all                    sum     150
+torture             all,second             sum     150
 bench-smoke         all,quick              one      60
 install             all,second             one      60
 docs                all,second             sum     420
 root                all,unstable           one    1500
-unstable            all                    sum     420
+unstable            all                    sum     600
 '
 
 log_directory=build/log

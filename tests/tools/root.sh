@@ -138,9 +138,9 @@ mount_all() {
     mount -t tmpfs -o mode=1777 tmpfs "$root/tmp" && mount -t tmpfs -o mode=755 tmpfs "$root/run"
 }
 
-in_root() {
-  chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LANG=C.UTF-8 \
-    DEBIAN_FRONTEND=noninteractive ${http_proxy:+http_proxy="$http_proxy"} "$@"
+cleanly() {
+  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+    ${http_proxy:+http_proxy="$http_proxy"} "$@"
 }
 
 inside_bootstrap() { mount -t proc proc /proc && debootstrap --variant=minbase sid "$half" "$1"; }
@@ -153,18 +153,21 @@ inside_install() {
     printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" && # no package starts a service
     chmod 755 "$root/usr/sbin/policy-rc.d" &&
     cp -L /etc/resolv.conf "$root/etc/resolv.conf" &&
-    in_root dpkg --configure -a &&
-    in_root apt-get update -q &&
-    in_root apt-get install -q -y --fix-broken "$@" &&
-    in_root apt-get clean
+    cleanly chroot "$root" dpkg --configure -a &&
+    cleanly chroot "$root" apt-get update -q &&
+    cleanly chroot "$root" apt-get install -q -y --fix-broken "$@" &&
+    cleanly chroot "$root" apt-get clean
 }
 
+# The root becomes the namespace's own, instead of a chroot, in which no test could make namespaces.
 inside_run() {
   mount --rbind "$root" "$root" && mount -o remount,bind,ro "$root" && mount_all && mkdir "$root/tmp/solidobj" &&
-    tar -C "$here" --exclude=./build --exclude=./.git -cf - . | tar -C "$root/tmp/solidobj" --no-same-owner -xf - ||
+    tar -C "$here" --exclude=./build --exclude=./.git -cf - . | tar -C "$root/tmp/solidobj" --no-same-owner -xf - &&
+    cd "$root" && pivot_root . mnt ||
     fail "cannot set up $root; that takes the right to mount (in a container, a privileged one)"
+  hash -r
   # shellcheck disable=SC2016 # the shell in the root puts it in its place
-  in_root sh -c 'cd /tmp/solidobj && exec "$@"' sh "$@"
+  cleanly sh -c 'umount -l /mnt && cd /tmp/solidobj && exec "$@"' sh "$@"
 }
 
 # ---- what is asked for -----------------------------------------------------------------------------------------
