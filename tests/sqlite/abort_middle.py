@@ -11,7 +11,9 @@ TABLES = ("actor", "member", "message", "mail", "later", "queue", "claim")
 CALLS = ("SELECT so_call('T', '1', 'count')", "SELECT so_call('T', '1', 'note')", "SELECT so_try('T', '1', 'refuse')",
          "SELECT so_run()", "SELECT so_claim('w')", "SELECT so_commit('{claim}', '{{\"state\":{{\"a\":1}}}}')",
          "SELECT so_fail('{claim}', 'x')", "SELECT so_reject('{claim}', 'NO')", "SELECT so_release('{claim}')",
-         "SELECT so_send('T', '1', 'count')", "SELECT so_call('T', 'tells', 'tell')",
+         "SELECT so_send('T', '1', 'count')", "SELECT so_call('T', 'tells', 'tell')", "SELECT so_tick()",
+         "SELECT so_destroy('T', 'tells')", "SELECT so_pause('T', '2')", "SELECT so_destroy('T', '1')",
+         "SELECT so_send_batch('[{{\"type\":\"T\",\"key\":\"1\",\"operation\":\"count\"}},{{\"type\":\"T\",\"key\":\"2\",\"operation\":\"count\"}}]')",
          "INSERT INTO sent SELECT so_send('T', 'x' || id, 'count') FROM three",
          "UPDATE three SET id = id RETURNING so_send('T', 'x', 'count')")
 

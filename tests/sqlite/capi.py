@@ -30,6 +30,7 @@ class Connection:
             raise Error(S.sqlite3_extended_errcode(self.handle), self.message())
         S.sqlite3_busy_timeout(self.handle, 5000)
         S.sqlite3_extended_result_codes(self.handle, 1)
+        self.rows("PRAGMA synchronous = OFF")  # no power is cut here
         if load:
             self.load()
 

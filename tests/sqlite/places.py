@@ -63,6 +63,16 @@ def define(connection):
         call(connection, "SELECT so_define_operation('T', ?, ?)", name, handler)
 
 
+def schema_version():
+    """Of this library."""
+    database = Database()
+    connection = database.connect()
+    version = call(connection, "SELECT so_install()")
+    connection.close()
+    database.close()
+    return version
+
+
 def application():
     """A database with the application in it, and a connection."""
     database = Database()

@@ -16,13 +16,17 @@ NOBODY = 65534
 READONLY, CANTOPEN = 8, 14
 READS = ("so_snapshot('T', '1') -> 'state'", "so_snapshot('T', 'none')", "so_result(1)", "so_status(1) ->> 'status'",
          "so_status(2) ->> 'status'", "so_next_due()", "so_types() ->> '$[0].type'", "so_version() ->> 'schema' > 0",
-         "so_query('T', '1', 'peek')", "so_wait(1, 100)", "(SELECT count(*) FROM solidobj_messages_view)",
+         "so_query('T', '1', 'peek')", "json_array_length(so_dead_letters())", "so_find('T', '1', 'none')",
+         "so_history('T', '1') IS NOT NULL", "so_stats() IS NOT NULL", "so_actor('T', '1') IS NOT NULL", "so_wait(1, 100)", "(SELECT count(*) FROM solidobj_messages_view)",
          "(SELECT count(*) FROM solidobj_mailbox_view)", "(SELECT count(*) FROM solidobj_dead_letters_view)")
-FOUND = ['{"n":1}', None, "1", "completed", "waiting", 0, "T", 1, "1", "1", 4, 2, 1]
+FOUND = ['{"n":1}', None, "1", "completed", "waiting", 0, "T", 1, "1", 1, None, 1, 1, 1, "1", 4, 2, 1]
 WRITES = ("so_send('T', '1', 'count')", "so_call('T', '1', 'count')", "so_call('T', '9', 'write')", "so_try('T', '1', 'count')",
           "so_try('T', '1', 'refuse')", "so_ask('T', '1', 'count')", "so_run()", "so_run('{\"wait_ms\": 50}')", "so_claim('w')",
           "so_claim('w', '{\"wait_ms\": 50}')", "so_commit('{claim}')", "so_fail('{claim}')", "so_reject('{claim}', 'NO')",
-          "so_release('{claim}')", "so_renew('{claim}')", "so_define_actor('New')", "so_define_operation('T', 'new', NULL)")
+          "so_release('{claim}')", "so_renew('{claim}')", "so_define_actor('New')", "so_define_operation('T', 'new', NULL)",
+          "so_define_migration('T', 1, 'SELECT :state AS state')", "so_drop_operation('T', 'write')",
+          "so_send_batch('[{\"type\":\"T\",\"key\":\"1\",\"operation\":\"count\"}]')", "so_cancel(2)", "so_retry(3)", "so_pause('T', '1')",
+          "so_destroy('T', '1')")
 
 
 def prepare(journal):

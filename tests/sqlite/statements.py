@@ -8,7 +8,10 @@ SEND = "so_send('T', '{0}', 'count')"
 TURNS = ("so_call('T', '1', 'count')", "so_try('T', '1', 'count')", "so_run()", "so_ask('T', '1', 'count')",
          "so_claim('w')", "so_commit('{claim}')", "so_fail('{claim}', 'x')", "so_reject('{claim}', 'NO')",
          "so_release('{claim}')", "so_renew('{claim}')", "so_define_actor('U')",
-         "so_define_operation('T', 'new', 'SELECT 1 AS result')", "so_install()", "so_wait({message}, 10)")
+         "so_define_operation('T', 'new', 'SELECT 1 AS result')", "so_install()", "so_wait({message}, 10)",
+         "so_define_migration('T', 1, 'SELECT :state AS state')", "so_drop_operation('T', 'write')", "so_drop_actor('Unused')",
+         "so_send_batch('[{\"type\":\"T\",\"key\":\"1\",\"operation\":\"count\"}]')", "so_cancel({waiting})", "so_retry({dead})",
+         "so_pause('T', '1')", "so_resume('T', '1')", "so_destroy('T', 'there')", "so_tick()")
 READS = ("so_snapshot('T', 'there') ->> '$.state.n'", "so_status({done}) ->> 'status'", "so_result({done})",
          "so_next_due()", "so_types() ->> '$[0].type'", "so_query('T', 'there', 'peek')",
          "so_version() ->> 'schema' > 0")
@@ -64,7 +67,7 @@ def turns_are_refused(c, names, begin):
 
 
 def reads_work(c, names):
-    expected = ["1", "completed", "1", "0", "T", "1", "1"]
+    expected = ["1", "completed", "1", "0", "T", "1", "1", "None", "1", "1", "1", "1"]
     for writer in WRITERS:
         for expression, value in zip(READS, expected):
             c.execute("BEGIN")
@@ -205,7 +208,9 @@ def rowid(c):
              "so_try('T', 'r', 'refuse')", "so_run()", "so_ask('T', 'r', 'note')", "so_query('T', 'r', 'peek')",
              "so_send('T', 'r', 'outside')", "so_claim('w')", f"so_renew('{claim}')", f"so_commit('{claim}')",
              "so_snapshot('T', 'r')", "so_types()", "so_next_due()", "so_define_actor('V')",
-             "so_define_operation('V', 'x', NULL)", "so_install()", "so_version()"]
+             "so_define_operation('V', 'x', NULL)", "so_install()", "so_version()", "so_tick()",
+             "so_send_batch('[{\"type\":\"T\",\"key\":\"r2\",\"operation\":\"count\"}]')", "so_pause('T', 'r2')", "so_resume('T', 'r2')",
+             "so_destroy('T', 'r2')", "so_drop_operation('V', 'x')", "so_drop_actor('V')", "so_history('T', 'there')", "so_stats()"]
     for text in calls:
         c.execute(f"SELECT {text}").fetchall()
         equal(call(c, "SELECT last_insert_rowid()"), 77, f"last_insert_rowid() after {text}")
@@ -224,8 +229,11 @@ def main():
     done = call(c, "SELECT max(message) FROM solidobj_messages_view")
     message = call(c, "SELECT so_send('T', 'claimed', 'outside')")
     claim = answer(c, "SELECT so_claim('w')")[0]["claim"]
-    call(c, "SELECT so_send('T', '1', 'count')")
-    names = {"claim": claim, "message": message, "done": done}
+    waiting = call(c, "SELECT so_send('T', '1', 'count')")
+    call(c, "SELECT so_define_actor('Unused')")
+    dead = call(c, "SELECT so_send('T', 'dead', 'outside', NULL, '{\"max_attempts\": 1}')")
+    call(c, "SELECT so_fail(?, 'x')", answer(c, "SELECT so_claim('w')")[0]["claim"])
+    names = {"waiting": waiting, "dead": dead, "claim": claim, "message": message, "done": done}
     for begin in (None, "BEGIN", "BEGIN IMMEDIATE"):
         turns_are_refused(c, names, begin)
     reads_work(c, names)
