@@ -18,7 +18,7 @@ count() { sqlite3 bench.db "SELECT count(*) FROM solidobj_messages_view WHERE $1
 
 # NAME, rows of its table, messages of a round, of these finished
 check() {
-  local name=$1 rows=$2 messages=$3 finished=$4 n=200 found
+  local name=$1 rows=$2 messages=$3 finished=$4 n=200 found left
   # Twice: the second run begins by removing what the first one left.
   for _ in 1 2; do
     sqlite3 -cmd ".load $top/build/solidobj" -cmd 'PRAGMA synchronous = OFF' -cmd ".parameter set :n $n" bench.db \
@@ -28,6 +28,8 @@ check() {
     [ "$found" = "$rows" ] && [ "$(wc -l <out)" = $((rows + 2)) ] || fails "$name.sql: $found rows of $rows"
     [ "$(count "type LIKE '${name%%_*}Bench'")" = $((messages * n)) ] || fails "$name.sql: messages"
     [ "$(count "type LIKE '${name%%_*}Bench' AND status = 'completed'")" = $((finished * n)) ] || fails "$name.sql: not done"
+    left=$(find . -type f ! -name 'bench.db*' ! -name out)
+    [ -z "$left" ] || fails "$name.sql: left behind: $left"
   done
 }
 
@@ -35,7 +37,5 @@ check send 4 4 0
 check call 3 3 3
 check claim_commit 3 3 3
 check run 3 3 3
-left=$(find . -type f ! -name 'bench.db*' ! -name out)
-[ -z "$left" ] || fails "left behind: $left"
 [ "$(find "$top/sql/bench" -name '*.sql' | wc -l)" = 4 ] || fails "a script of sql/bench has no check here"
 echo "4 passed, 0 failed, 0 skipped"
