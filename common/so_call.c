@@ -53,8 +53,9 @@ static so_code so_blocked(so_session *s, int64_t id, const char *why, const char
                         (long long)id, why);
 }
 
-/* Runs the actor's waiting messages, as a worker would. */
-static so_code so_call_drain(so_session *s, so_visit *visit)
+/* Runs the actor's waiting messages, as a worker would: all of them, or up to *until (0: all), which becomes
+ * 0 when one before it ends the actor. */
+static so_code so_call_drain(so_session *s, so_visit *visit, int64_t *until)
 {
     so_slot *slot = &visit->actor.slot;
     if (slot->paused)
@@ -98,10 +99,14 @@ static so_code so_call_drain(so_session *s, so_visit *visit)
         if (turn.end == SO_TURN_FAILED)
             return so_blocked(s, message.id, "fails",
                               "A worker (so_run) retries it or makes it a dead letter.");
+        bool last = message.id == *until;
         if (turn.destroys)
+        {
+            *until = last ? *until : 0;
             return SO_OK;
+        }
         code = so_slot_next(s, visit->type->id, visit->actor.key, slot);
-        if (code != SO_OK)
+        if (code != SO_OK || last)
             return code;
     }
     return SO_OK;
@@ -212,12 +217,13 @@ static so_code so_call_work(so_session *s, const so_value *args, so_message *mes
     *held = *held && !answered;
     if (code != SO_OK || *held)
         return code;
+    int64_t repeated = repeats ? twin.id : 0;
     if (!answered)
-        code = so_call_drain(s, &visit);
-    if (code == SO_OK && repeats)
+        code = so_call_drain(s, &visit, &repeated);
+    if (code == SO_OK && repeated != 0)
     {
         code = so_visit_close(&visit);
-        return code == SO_OK ? so_call_repeat(s, twin.id, answers, result) : code;
+        return code == SO_OK ? so_call_repeat(s, repeated, answers, result) : code;
     }
     if (code != SO_OK)
         return code;

@@ -114,6 +114,8 @@ static so_code so_retry_work(so_session *s, int64_t id, so_value *result)
                             .only_to = SO_TO_ANYBODY};
         code = so_operation_find(s, type, dead.operation, &operation);
         if (code == SO_OK)
+            code = so_message_allowed(s, operation);
+        if (code == SO_OK)
             code = so_mailbox_room(s, operation->type, dead.key, 1);
         if (code == SO_OK)
             code = s->port->methods->append(s->port, &fresh, s->newest.stamp, INT64_MAX, INT64_MAX,

@@ -66,7 +66,7 @@ so_code so_request_prepare(so_session *s, const so_value *args, so_message *mess
                          &message->args, &s->err);
 }
 
-static so_code so_message_allowed(so_session *s, const so_operation *operation)
+so_code so_message_allowed(so_session *s, const so_operation *operation)
 {
     if (!operation->query)
         return SO_OK;

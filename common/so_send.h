@@ -27,6 +27,9 @@ typedef struct so_send_options
 so_code so_message_prepare(so_session *s, const char *call, const so_value *args, bool with_timeout,
                            so_message *message, so_operation **operation, so_send_options *options);
 
+/* SO_INVALID_ARGUMENT for a query, which takes no messages. */
+so_code so_message_allowed(so_session *s, const so_operation *operation);
+
 /* Type, key, operation and args alone, for so_call() and so_query(). */
 so_code so_request_prepare(so_session *s, const so_value *args, so_message *message,
                            so_operation **operation);
