@@ -7,6 +7,11 @@
 #include "so_mailbox.h"
 #include "so_names.h"
 
+enum
+{
+    SO_DUE_FIRST = 4 /* messages of the inbox that are read first: mostly one of them is due */
+};
+
 typedef struct so_due_walk
 {
     const so_wanted *wanted;
@@ -30,9 +35,10 @@ static so_code so_due_inbox(so_session *s, so_due_walk *walk, int64_t now_ms)
     if (arrivals == NULL)
         return so_error_nomem(&s->err);
     int64_t next = s->newest.inbox;
+    int64_t limit = SO_DUE_FIRST;
     while (next <= s->newest.id && walk->due_ms > now_ms)
     {
-        so_code code = so_inbox_read(s, next, arrivals);
+        so_code code = so_inbox_read(s, next, limit, arrivals);
         for (size_t i = 0; code == SO_OK && i < arrivals->count && walk->due_ms > now_ms; i++)
         {
             const so_arrival *row = &arrivals->rows[i];
@@ -55,7 +61,8 @@ static so_code so_due_inbox(so_session *s, so_due_walk *walk, int64_t now_ms)
         }
         if (code != SO_OK)
             return code;
-        if (arrivals->count < SO_ARRIVALS)
+        limit = SO_ARRIVALS;
+        if (arrivals->last)
             return SO_OK;
         next = arrivals->rows[arrivals->count - 1].id + 1;
     }

@@ -210,11 +210,15 @@ static so_code so_arrival_add(so_session *s, void *context, const so_value *colu
     return row->key.p == NULL || row->operation.p == NULL ? so_error_nomem(&s->err) : SO_OK;
 }
 
-so_code so_inbox_read(so_session *s, int64_t from, so_arrivals *arrivals)
+so_code so_inbox_read(so_session *s, int64_t from, int64_t limit, so_arrivals *arrivals)
 {
-    so_value params[] = {SO_VALUE_INT(from), SO_VALUE_INT(SO_ARRIVALS)};
+    if (limit > SO_ARRIVALS)
+        limit = SO_ARRIVALS;
+    so_value params[] = {SO_VALUE_INT(from), SO_VALUE_INT(limit)};
     arrivals->count = 0;
-    return so_db_each(s, SO_STMT_INBOX, params, so_arrival_add, arrivals);
+    so_code code = so_db_each(s, SO_STMT_INBOX, params, so_arrival_add, arrivals);
+    arrivals->last = (int64_t)arrivals->count < limit;
+    return code;
 }
 
 so_code so_inbox_end(so_session *s, int64_t inbox)
@@ -254,13 +258,13 @@ so_code so_mailbox_sort(so_session *s, int64_t now_ms, int64_t limit)
     int64_t next = s->newest.inbox;
     while (next <= s->newest.id && limit > 0)
     {
-        so_code code = so_inbox_read(s, next, arrivals);
+        so_code code = so_inbox_read(s, next, SO_ARRIVALS, arrivals);
         for (size_t i = 0; code == SO_OK && i < arrivals->count; i++)
             code = so_arrival_sort(s, &arrivals->rows[i], now_ms);
         if (code != SO_OK)
             return code;
         limit -= SO_ARRIVALS;
-        next = arrivals->count < SO_ARRIVALS ? s->newest.id + 1 : arrivals->rows[arrivals->count - 1].id + 1;
+        next = arrivals->last ? s->newest.id + 1 : arrivals->rows[arrivals->count - 1].id + 1;
     }
     return so_inbox_end(s, next);
 }

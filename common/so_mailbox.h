@@ -57,11 +57,12 @@ typedef struct so_arrivals
 {
     so_arrival rows[SO_ARRIVALS];
     size_t count;
+    bool last; /* there are none behind them */
 } so_arrivals;
 
-/* The unfinished messages of the inbox from an id on, at most SO_ARRIVALS; everything before `inbox` was
- * sorted. */
-so_code so_inbox_read(so_session *s, int64_t from, so_arrivals *arrivals);
+/* The unfinished messages of the inbox from an id on, at most `limit` and SO_ARRIVALS; everything before
+ * `inbox` was sorted. */
+so_code so_inbox_read(so_session *s, int64_t from, int64_t limit, so_arrivals *arrivals);
 so_code so_inbox_end(so_session *s, int64_t inbox);
 
 /* Puts a message behind its actor's head, or aside until it is due. */

@@ -224,7 +224,7 @@ static so_code so_take_inbox(so_session *s, const so_take *take, so_taken *taken
     bool ended = false;
     while (next <= newest && *room > 0 && !ended)
     {
-        so_code code = so_inbox_read(s, next, rows);
+        so_code code = so_inbox_read(s, next, *room, rows);
         if (code != SO_OK)
             return code;
         size_t i = 0;
@@ -236,7 +236,7 @@ static so_code so_take_inbox(so_session *s, const so_take *take, so_taken *taken
             if (!ended)
                 next = rows->rows[i++].id + 1;
         }
-        if (i == rows->count && rows->count < SO_ARRIVALS)
+        if (i == rows->count && rows->last)
             next = newest + 1;
     }
     return so_inbox_end(s, next);

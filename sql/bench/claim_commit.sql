@@ -7,10 +7,10 @@
 -- bench_hundreds.sql in the current directory.
 --
 -- What to expect (a machine of 2020 or later): a worker that does nothing with a message is limited by SQLite alone:
---   one transaction   thousands: a claim for each message, but one commit for all
+--   one transaction   around 10000: a claim for each message, but one commit for all
 --   100 per claim     100 actors per so_claim, then a commit for each message: around 10000 with synchronous = NORMAL (1). With
 --                     FULL (2), the default, as often as the disk syncs: hundreds to thousands
---   1 per claim       two commits for each message, the claim's and the outcome's: some 2000 with NORMAL, with FULL half of what the
+--   1 per claim       two commits for each message, the claim's and the outcome's: some 6000 with NORMAL, with FULL half of what the
 --                     disk syncs
 .bail on
 .mode list
