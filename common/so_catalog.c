@@ -76,6 +76,10 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     /* id: a message that is not the newest, and an empty row before it */
     [SO_STMT_FORGET] = SO_SQLITE("DELETE FROM main.solidobj_message WHERE id IN (?1, ?1 - 1) "
                                  "AND CASE id WHEN ?1 THEN status > 0 ELSE status = 0 END"),
+    /* An empty row that was the newest until the one came that has just been emptied. */
+    [SO_STMT_FORGET_EMPTY] = SO_SQLITE("DELETE FROM main.solidobj_message WHERE status = 0 AND id = "
+                                       "(SELECT max(id) FROM main.solidobj_message WHERE id < "
+                                       "(SELECT max(id) FROM main.solidobj_message))"),
     /* id, status, attempts, finished_ms, incarnation, turn, revision, previous, nonce, result, error; a dead
        letter keeps its arguments, and so does a message with a key, to be compared with the next one */
     [SO_STMT_SETTLE] =

@@ -211,8 +211,8 @@ so_code so_visit_destroy(so_visit *visit, int64_t except, bool *any)
 {
     static const so_statement removals[] = {
         SO_STMT_DESTROY_WAITING, SO_STMT_DESTROY_HISTORY, SO_STMT_DESTROY_LOOSE, SO_STMT_DESTROY_NEWEST,
-        SO_STMT_DESTROY_MAIL,    SO_STMT_DESTROY_LATER,   SO_STMT_QUEUE_DELETE,  SO_STMT_CLAIM_DELETE,
-        SO_STMT_DESTROY_MEMBERS, SO_STMT_DESTROY_ACTOR};
+        SO_STMT_FORGET_EMPTY,    SO_STMT_DESTROY_MAIL,    SO_STMT_DESTROY_LATER, SO_STMT_QUEUE_DELETE,
+        SO_STMT_CLAIM_DELETE,    SO_STMT_DESTROY_MEMBERS, SO_STMT_DESTROY_ACTOR};
     so_session *s = visit->session;
     so_actor *actor = &visit->actor;
     so_value params[] = {

@@ -705,7 +705,10 @@ static so_code so_port_forget(so_port *port, int64_t id, const so_newest *newest
 {
     so_value params[] = {SO_VALUE_INT(id)};
     int64_t changed;
-    return so_port_change(port, id == newest->id ? SO_STMT_EMPTY : SO_STMT_FORGET, params, &changed);
+    if (id != newest->id)
+        return so_port_change(port, SO_STMT_FORGET, params, &changed);
+    so_code code = so_port_change(port, SO_STMT_EMPTY, params, &changed);
+    return code == SO_OK ? so_port_change(port, SO_STMT_FORGET_EMPTY, params, &changed) : code;
 }
 
 static so_code so_port_append(so_port *port, const so_message *message, int64_t stamp, int64_t max_inbox,
