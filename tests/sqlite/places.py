@@ -32,7 +32,7 @@ RULES = {
         " GROUP BY type, key, incarnation, turn HAVING count(*) <> 1",
     "an unfinished message, and no other, has one place":
         "SELECT id FROM (SELECT id FROM solidobj_mail UNION ALL SELECT id FROM solidobj_later"
-        " UNION ALL SELECT head FROM solidobj_queue UNION ALL SELECT head FROM solidobj_claim"
+        " UNION ALL SELECT head FROM solidobj_queue WHERE head > 0 UNION ALL SELECT head FROM solidobj_claim"
         " UNION ALL SELECT value FROM solidobj_claim, json_each(more)"
         " UNION ALL SELECT id FROM solidobj_message WHERE status = 1"
         "   AND id >= (SELECT inbox FROM solidobj_message ORDER BY id DESC LIMIT 1)"
