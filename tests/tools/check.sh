@@ -63,7 +63,7 @@ step_unit() { build unit && each_program build/unit/test_*; }
 step_embedded() { build all embedded && each_program build/embedded/test_*; }
 
 # Wrong expectations and broken histories must be noticed; the suite and the torture below mean nothing otherwise.
-step_selftest() { build conformance-selftest && tests/torture/selftest.py; }
+step_selftest() { build conformance-selftest && tests/torture/selftest.py && tests/tools/check_suite.py; }
 
 step_conformance() { build all build/conformance && build/conformance; }
 

@@ -57,6 +57,7 @@ def main():
                 faults.append(f"{CASES}: the row of {case} does not name {path}")
     if faults:
         sys.exit("\n".join(faults))
+    print(f"{len(functions)} functions, {len(codes)} codes, {len(named)} tests of {len(rows)} cases")
 
 
 main()
