@@ -112,9 +112,12 @@ so_code so_tells_check(so_turn *turn)
     {
         const so_message *tell = &turn->tells[i];
         so_message twin;
-        bool found;
+        bool found = false;
         int64_t same = 1;
-        so_code code = so_twin_find(s, tell, &twin, &found);
+        /* What the actor sends to itself as it ends finds neither its keys nor its mailbox. */
+        bool begins =
+            turn->destroys && tell->type == turn->type->id && so_str_equal(tell->key, turn->message->key);
+        so_code code = begins ? SO_OK : so_twin_find(s, tell, &twin, &found);
         for (size_t j = 0; code == SO_OK && j < i; j++)
         {
             const so_message *other = &turn->tells[j];
@@ -125,8 +128,9 @@ so_code so_tells_check(so_turn *turn)
                 so_str_equal(other->idempotency_key, tell->idempotency_key))
                 code = so_twin_check(s, tell, other->operation, other->args);
         }
-        if (code == SO_OK && !found)
-            code = so_mailbox_room(s, so_type_by_id(s, tell->type), tell->key, same);
+        const so_type *type = so_type_by_id(s, tell->type);
+        if (code == SO_OK && !found && (!begins || same > type->options.max_mailbox))
+            code = so_mailbox_room(s, type, tell->key, same);
         if (code != SO_OK)
             return code;
     }
