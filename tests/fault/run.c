@@ -448,13 +448,15 @@ static bool same_text(const char *expected, const char *found)
     return expected == NULL || found == NULL || strcmp(expected, found) == 0;
 }
 
-/* What others see after a step failed: what they saw before it. An abandoned commit may have reached the
- * file. */
+/*
+ * What others see after a step failed: what they saw before it. An abandoned commit may have reached the
+ * file, and where calls may happen twice the failed one may have been the first.
+ */
 static void judge_seen(run *r, size_t index, const ft_measure *measure, bool abandoned)
 {
     const ft_step *step = &r->part->steps[index];
     const char *before = index == 0 ? measure->start : measure->seen[index - 1];
-    const char *after = abandoned ? measure->seen[index] : NULL;
+    const char *after = abandoned || r->part->twice ? measure->seen[index] : NULL;
     if (step->repeats || before == NULL)
         return;
     char *seen = see(r);
