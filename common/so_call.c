@@ -359,7 +359,7 @@ static so_code so_query_work(so_session *s, const so_value *args, so_message *me
     if (code == SO_OK)
         code = so_visit_open(&visit, s, s->arena, operation->type, message->key, so_now_ms(s));
     if (code == SO_OK)
-        code = so_visit_migrate(&visit, &problem);
+        code = so_visit_migrate(&visit, visit.version, &problem);
     if (code == SO_OK && problem.p != NULL)
         code = so_error_set(&s->err, SO_FAILED, "Correct the migration.", "%.*s", (int)problem.n, problem.p);
     if (code != SO_OK)

@@ -36,7 +36,7 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
                   "a.incarnation, a.revision, a.turns, a.last, a.created_ms, a.updated_ms, a.members, "
                   "a.bytes, a.state, a.version, "
                   "q.head, q.lane, q.rank, q.attempts, q.nonce, q.error, q.class, "
-                  "c.head, c.lane, c.attempts, c.nonce, c.expires_ms, c.worker, c.more, c.error "
+                  "c.head, c.lane, c.attempts, c.nonce, c.expires_ms, c.worker, c.more, c.error, c.version "
                   "FROM (SELECT id, inbox, stamp FROM main.solidobj_message ORDER BY id DESC LIMIT 1) n "
                   "LEFT JOIN main.solidobj_actor a ON a.type = ?1 AND a.key = ?2 "
                   "LEFT JOIN main.solidobj_queue q ON q.type = ?1 AND q.key = ?2 "
@@ -299,15 +299,16 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     /* -> type, rank; the first ones */
     [SO_STMT_QUEUE_TIMES] = SO_SQLITE("SELECT type, rank FROM main.solidobj_queue "
                                       "WHERE lane = 3 AND class = '' ORDER BY rank LIMIT 1000"),
-    /* type, key, head, lane, attempts, nonce, expires_ms, worker, more, error */
+    /* type, key, head, lane, attempts, nonce, expires_ms, worker, more, error, version */
     [SO_STMT_CLAIM_SET] =
         SO_SQLITE("INSERT INTO main.solidobj_claim"
-                  "(type, key, head, lane, attempts, nonce, expires_ms, worker, more, error) "
-                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
+                  "(type, key, head, lane, attempts, nonce, expires_ms, worker, more, error, version) "
+                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
                   "ON CONFLICT(type, key) DO UPDATE SET head = excluded.head, lane = excluded.lane, "
                   "attempts = excluded.attempts, nonce = excluded.nonce, "
                   "expires_ms = excluded.expires_ms, worker = excluded.worker, "
-                  "more = excluded.more, error = excluded.error"),
+                  "more = excluded.more, error = excluded.error, "
+                  "version = excluded.version"),
     [SO_STMT_CLAIM_DELETE] = SO_SQLITE("DELETE FROM main.solidobj_claim WHERE type = ?1 AND key = ?2"),
     /* now, limit -> type, key */
     [SO_STMT_CLAIMS_EXPIRED] =

@@ -85,7 +85,7 @@ static so_code so_claim_row(so_session *s, const so_taken *taken, const so_visit
     so_buffer_add_text(rows, ",\"state\":");
     so_buffer_add_str(rows, first ? state : SO_STR("null"));
     so_buffer_add_text(rows, ",\"revision\":");
-    so_buffer_add_int(rows, visit->actor.revision);
+    so_buffer_add_int(rows, visit->migrated ? visit->stored_revision : visit->actor.revision);
     so_buffer_add_text(rows, ",\"attempt\":");
     so_buffer_add_int(rows, first ? taken->slot.attempts : 1);
     so_when_format(taken->slot.expires_ms, moment);
@@ -106,7 +106,7 @@ static so_code so_claim_rows(so_session *s, const so_taken *taken, int64_t now_m
     const so_type *type = so_type_by_id(s, taken->type);
     so_code code = so_visit_open(&visit, s, s->arena, type, taken->key, now_ms);
     if (code == SO_OK)
-        code = so_visit_migrate(&visit, &problem);
+        code = so_visit_migrate(&visit, taken->slot.version, &problem);
     if (code == SO_OK)
         code = so_message_read(s, taken->slot.head, &message, &found);
     const so_operation *operation = NULL;
@@ -119,8 +119,6 @@ static so_code so_claim_rows(so_session *s, const so_taken *taken, int64_t now_m
         code = so_visit_fail(&visit, &message, operation, problem, true, -1, &dead);
         return code == SO_OK ? so_visit_close(&visit) : code;
     }
-    if (code == SO_OK && visit.dirty)
-        code = so_visit_close(&visit);
     if (code == SO_OK && found)
         code = so_state_assemble(&visit.state, operation == NULL ? (so_str){0} : operation->members, &state);
     if (code == SO_OK && found)
@@ -373,6 +371,17 @@ static bool so_settled_before(const so_settling *settling, so_message_status sta
     return settling->message.status == status && settling->message.nonce == settling->nonce;
 }
 
+/* The outcome is about the state that the claim was given. */
+static so_code so_commit_migrate(so_session *s, so_settling *settling)
+{
+    so_str problem;
+    so_code code = so_visit_migrate(&settling->visit, settling->visit.actor.slot.version, &problem);
+    if (code == SO_OK && problem.p != NULL)
+        code = so_error_set(&s->err, SO_FAILED, "Correct the migration and commit again.", "%.*s",
+                            (int)problem.n, problem.p);
+    return code;
+}
+
 static so_code so_commit_work(so_session *s, so_settling *settling, so_str outcome, so_value *result)
 {
     so_turn turn;
@@ -387,9 +396,14 @@ static so_code so_commit_work(so_session *s, so_settling *settling, so_str outco
     }
     if (!settling->current)
         return so_claim_lost(s);
-    code = so_settling_turn(s, settling, &turn);
+    code = so_commit_migrate(s, settling);
+    if (code == SO_OK)
+        code = so_settling_turn(s, settling, &turn);
     if (code == SO_OK)
         code = so_turn_outcome(&turn, outcome);
+    /* A new actor's initial state is the type's; a whole state is what the claim was given. */
+    if (code == SO_OK && turn.new_state.p != NULL)
+        settling->visit.version = settling->visit.actor.slot.version;
     if (code == SO_OK)
         code = so_turn_conclude(&turn);
     if (code == SO_OK && turn.end == SO_TURN_REJECTED)

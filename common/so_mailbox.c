@@ -93,7 +93,8 @@ so_code so_slot_store(so_session *s, int64_t type, so_str key, const so_slot *be
                          SO_VALUE_INT(after->expires_ms),
                          SO_VALUE_STR(after->worker),
                          after->more.p == NULL ? SO_VALUE_NULL : SO_VALUE_STR(after->more),
-                         error};
+                         error,
+                         SO_VALUE_INT(after->version)};
     return so_db_change(s, SO_STMT_CLAIM_SET, params);
 }
 

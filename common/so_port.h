@@ -103,6 +103,7 @@ typedef struct so_slot
         nonce; /* CLAIMED: of this claim; QUEUED: of the last claim that was settled on this head, 0: none */
     int64_t expires_ms; /* CLAIMED */
     so_str worker;      /* CLAIMED */
+    int64_t version;    /* CLAIMED: the state_version that it was given */
     so_str more;        /* CLAIMED: JSON array of further message ids, p NULL: none */
     so_str operation;   /* the head's; QUEUED: needed in SO_LANE_EXTERNAL and SO_LANE_STUCK */
     so_str error;       /* what the head's last attempt ended with, p NULL: nothing */

@@ -78,6 +78,7 @@ static so_code so_taken_start(so_session *s, const so_take *take, so_taken *take
                             .attempts = attempts + 1,
                             .nonce = s->port->methods->random(s->port),
                             .worker = take->worker,
+                            .version = type->options.state_version,
                             .error = before->error};
     taken->slot.expires_ms = take->now_ms + (take->lease_ms != 0 ? take->lease_ms : type->options.lease_ms);
     so_buffer_init(&taken->more, s->arena);

@@ -15,6 +15,7 @@ void so_visit_resume(so_visit *visit, so_session *s, so_arena *arena, const so_t
     *visit = (so_visit){.session = s, .arena = arena, .type = type, .actor = *actor, .now_ms = now_ms};
     visit->stored = actor->slot;
     visit->created = !actor->exists;
+    visit->version = type->options.state_version;
 }
 
 so_code so_visit_open(so_visit *visit, so_session *s, so_arena *arena, const so_type *type, so_str key,
@@ -77,13 +78,26 @@ static so_code so_migrate_step(so_visit *visit, so_migration *migration, so_str 
     return problem->p == NULL ? so_error_nomem(&s->err) : SO_OK;
 }
 
-so_code so_visit_migrate(so_visit *visit, so_str *problem)
+void so_visit_migrate_back(so_visit *visit)
+{
+    if (!visit->migrated)
+        return;
+    visit->migrated = false;
+    visit->state_open = false;
+    visit->actor.version = visit->stored_version;
+    visit->actor.revision = visit->stored_revision;
+}
+
+so_code so_visit_migrate(so_visit *visit, int64_t version, so_str *problem)
 {
     so_code code = so_visit_state(visit);
-    int64_t version = visit->actor.version;
     *problem = (so_str){0};
-    while (code == SO_OK && problem->p == NULL && visit->actor.exists &&
-           visit->actor.version < visit->type->options.state_version)
+    if (code != SO_OK || !visit->actor.exists || visit->actor.version >= version)
+        return code;
+    visit->migrated = true;
+    visit->stored_version = visit->actor.version;
+    visit->stored_revision = visit->actor.revision;
+    while (code == SO_OK && problem->p == NULL && visit->actor.version < version)
     {
         so_migration *migration = so_migration_from(visit->type, visit->actor.version);
         if (migration == NULL)
@@ -91,7 +105,8 @@ so_code so_visit_migrate(so_visit *visit, so_str *problem)
         else
             code = so_migrate_step(visit, migration, problem);
     }
-    visit->dirty = visit->dirty || visit->actor.version != version;
+    if (problem->p != NULL)
+        so_visit_migrate_back(visit);
     return code;
 }
 
@@ -269,7 +284,7 @@ so_code so_visit_finish(so_visit *visit, so_message *message, so_turn *turn, boo
         if (!actor->exists)
         {
             actor->exists = true;
-            actor->version = visit->type->options.state_version;
+            actor->version = visit->version;
             actor->incarnation = id;
             actor->created_ms = visit->now_ms;
         }
@@ -280,9 +295,11 @@ so_code so_visit_finish(so_visit *visit, so_message *message, so_turn *turn, boo
         message->status = SO_MESSAGE_COMPLETED;
         message->result = turn->result.p == NULL ? SO_STR("null") : turn->result;
         message->error = (so_str){0};
+        visit->migrated = false;
     }
     else
     {
+        so_visit_migrate_back(visit);
         message->status = SO_MESSAGE_REJECTED;
         message->error = turn->rejection;
     }
@@ -311,7 +328,7 @@ so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operat
     if (fresh)
         message->id = s->newest.id + 1;
     so_str problem;
-    so_code code = so_visit_migrate(visit, &problem);
+    so_code code = so_visit_migrate(visit, visit->version, &problem);
     if (code != SO_OK)
         return code;
     *turn = (so_turn){.session = s,
@@ -358,6 +375,7 @@ so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operat
     if (turn->end != SO_TURN_COMPLETED)
     {
         turn->tell_count = 0;
+        so_visit_migrate_back(visit);
         if (marked)
             code = port->undo(s->port);
         else if (records && changes != port->changes(s->port))

@@ -16,8 +16,11 @@ typedef struct so_visit
     so_slot stored; /* the slot as it is in the database; actor.slot is as it will be */
     so_state state;
     bool state_open;
-    bool created; /* the actor is not in the database yet */
-    bool dirty;   /* the actor's row has to be written */
+    bool created;                            /* the actor is not in the database yet */
+    bool dirty;                              /* the actor's row has to be written */
+    bool migrated;                           /* since the actor was looked up */
+    int64_t stored_version, stored_revision; /* of the actor before that */
+    int64_t version; /* of the state that this visit's turns leave: the type's, or the claim's */
     int64_t now_ms;
 } so_visit;
 
@@ -34,10 +37,12 @@ void so_visit_resume(so_visit *visit, so_session *s, so_arena *arena, const so_t
 so_code so_visit_state(so_visit *visit);
 
 /*
- * Brings the state to the type's version, step by step. *problem: why a step failed (the ones before it
- * remain), p NULL: none did.
+ * Brings the state of an actor that exists to a version, step by step, in memory; closing the visit stores it
+ * only if something else is stored. *problem: why a step failed, p NULL: none did; then the state is as it
+ * was stored, and so it is after so_visit_migrate_back().
  */
-so_code so_visit_migrate(so_visit *visit, so_str *problem);
+so_code so_visit_migrate(so_visit *visit, int64_t version, so_str *problem);
+void so_visit_migrate_back(so_visit *visit);
 
 /*
  * Runs one message's turn and, if it completed or was rejected, finishes the message. A message with id 0 was

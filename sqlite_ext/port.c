@@ -526,6 +526,7 @@ static bool so_look_slot(so_sqlite *connection, sqlite3_stmt *statement, so_slot
         slot->attempts = sqlite3_column_int64(statement, 23);
         slot->nonce = sqlite3_column_int64(statement, 24);
         slot->expires_ms = sqlite3_column_int64(statement, 25);
+        slot->version = sqlite3_column_int64(statement, 29);
         return so_column_text(connection, statement, 26, &slot->worker) &&
                so_column_text(connection, statement, 27, &slot->more) &&
                so_column_text(connection, statement, 28, &slot->error);

@@ -139,7 +139,8 @@ CREATE INDEX main.solidobj_queue_next ON solidobj_queue(lane, class, rank);
 
 -- One row per actor whose head somebody holds: a worker inside the database (lane 1) or outside it (lane 2; 10 more if
 -- the actor was paused meanwhile).
--- more: a JSON array of the further messages that the claim holds, in order, or NULL.
+-- more: a JSON array of the further messages that the claim holds, in order, or NULL. version: the state_version of the
+-- state that it was given.
 CREATE TABLE main.solidobj_claim(
     type INTEGER NOT NULL,
     key TEXT NOT NULL,
@@ -151,5 +152,6 @@ CREATE TABLE main.solidobj_claim(
     worker TEXT NOT NULL,
     more TEXT,
     error TEXT,
+    version INTEGER NOT NULL DEFAULT 1,
     PRIMARY KEY(type, key)
 ) WITHOUT ROWID;

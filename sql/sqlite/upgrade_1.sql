@@ -6,6 +6,7 @@ CREATE TABLE main.solidobj_migration(
     PRIMARY KEY(type, from_version)
 ) WITHOUT ROWID;
 ALTER TABLE main.solidobj_actor ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE main.solidobj_claim ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE main.solidobj_message ADD COLUMN idempotency_key TEXT;
 ALTER TABLE main.solidobj_message ADD COLUMN replacement INTEGER;
 CREATE UNIQUE INDEX main.solidobj_message_key ON solidobj_message(type, key, idempotency_key)
