@@ -301,7 +301,9 @@ static so_code so_handler_step(so_sqlite *connection, struct so_handler_statemen
         code = so_turn_parameter(turn, one->parameters[i], &value);
         if (code != SO_OK)
             return code;
-        so_sqlite_bind(statement, i + 1, &value);
+        int bound = so_sqlite_bind(statement, i + 1, &value);
+        if (bound != SQLITE_OK)
+            return so_handler_failed(connection, bound, end);
     }
     int rows = 0;
     int rc;

@@ -599,12 +599,28 @@ static void so_bind_optional(sqlite3_stmt *statement, int index, int64_t number)
         sqlite3_bind_int64(statement, index, number);
 }
 
-static void so_bind_str(sqlite3_stmt *statement, int index, so_str text)
+/* Text that is longer than this connection allows must not become NULL: the verb asks so_bound() before it
+ * steps. */
+static void so_bind_str(so_sqlite *connection, sqlite3_stmt *statement, int index, so_str text)
 {
-    if (text.p == NULL)
-        sqlite3_bind_null(statement, index);
-    else
-        sqlite3_bind_text64(statement, index, text.p, text.n, SQLITE_STATIC, SQLITE_UTF8);
+    const so_value value = text.p == NULL ? SO_VALUE_NULL : SO_VALUE_STR(text);
+    int rc = so_sqlite_bind(statement, index, &value);
+    if (rc != SQLITE_OK)
+        connection->unbound = rc;
+}
+
+static so_code so_bound(so_sqlite *connection)
+{
+    int rc = connection->unbound;
+    connection->unbound = SQLITE_OK;
+    if (rc == SQLITE_OK)
+        return SO_OK;
+    if (rc == SQLITE_NOMEM)
+        return so_error_nomem(&connection->session.err);
+    /* SQLite has forgotten it at the next bind. */
+    so_error_set(&connection->session.err, SO_ENGINE, NULL, "%s", sqlite3_errstr(rc));
+    connection->session.err.engine_code = rc;
+    return SO_ENGINE;
 }
 
 static so_code so_catalog_start(so_sqlite *connection, so_statement which, const so_value *params,
@@ -615,7 +631,11 @@ static so_code so_catalog_start(so_sqlite *connection, so_statement which, const
         return code;
     int count = sqlite3_bind_parameter_count(*statement);
     for (int i = 0; i < count; i++)
-        so_sqlite_bind(*statement, i + 1, &params[i]);
+    {
+        int rc = so_sqlite_bind(*statement, i + 1, &params[i]);
+        if (rc != SQLITE_OK)
+            return so_sqlite_error(connection, rc);
+    }
     return SO_OK;
 }
 
@@ -723,19 +743,22 @@ static so_code so_port_append(so_port *port, const so_message *message, int64_t 
     sqlite3_bind_int64(statement, 1, stamp);
     sqlite3_bind_int64(statement, 2, max_mailbox);
     sqlite3_bind_int64(statement, 3, message->type);
-    so_bind_str(statement, 4, message->key);
-    so_bind_str(statement, 5, message->operation);
+    so_bind_str(connection, statement, 4, message->key);
+    so_bind_str(connection, statement, 5, message->operation);
     sqlite3_bind_int64(statement, 6, message->created_ms);
     so_bind_optional(statement, 7, message->due_ms);
     so_bind_optional(statement, 8, message->max_attempts);
     so_bind_optional(statement, 9, message->keep);
-    so_bind_str(statement, 10, message->args);
+    so_bind_str(connection, statement, 10, message->args);
     sqlite3_bind_int64(statement, 11, max_inbox);
-    so_bind_str(statement, 12, message->idempotency_key);
+    so_bind_str(connection, statement, 12, message->idempotency_key);
     if (message->only_to == SO_TO_ANYBODY)
         sqlite3_bind_null(statement, 13);
     else
         sqlite3_bind_int64(statement, 13, message->only_to);
+    code = so_bound(connection);
+    if (code != SO_OK)
+        return code;
     bool alone = connection->piece == SO_PIECE_NONE && sqlite3_get_autocommit(connection->db) &&
                  sqlite3_txn_state(connection->db, NULL) == SQLITE_TXN_NONE;
     if (alone)
@@ -792,8 +815,8 @@ static so_code so_port_record(so_port *port, const so_message *message, so_newes
     sqlite3_bind_int64(statement, 3, newest->stamp);
     sqlite3_bind_int(statement, 4, (int)message->status);
     sqlite3_bind_int64(statement, 5, message->type);
-    so_bind_str(statement, 6, message->key);
-    so_bind_str(statement, 7, message->operation);
+    so_bind_str(connection, statement, 6, message->key);
+    so_bind_str(connection, statement, 7, message->operation);
     sqlite3_bind_int64(statement, 8, message->created_ms);
     so_bind_optional(statement, 9, message->keep);
     sqlite3_bind_int64(statement, 10, message->attempts);
@@ -802,10 +825,13 @@ static so_code so_port_record(so_port *port, const so_message *message, so_newes
     so_bind_optional(statement, 13, message->turn);
     sqlite3_bind_int64(statement, 14, message->revision);
     so_bind_optional(statement, 15, message->previous);
-    so_bind_str(statement, 16, message->result);
-    so_bind_str(statement, 17, message->error);
-    so_bind_str(statement, 18, message->idempotency_key.p == NULL ? (so_str){0} : message->args);
-    so_bind_str(statement, 19, message->idempotency_key);
+    so_bind_str(connection, statement, 16, message->result);
+    so_bind_str(connection, statement, 17, message->error);
+    so_bind_str(connection, statement, 18, message->idempotency_key.p == NULL ? (so_str){0} : message->args);
+    so_bind_str(connection, statement, 19, message->idempotency_key);
+    code = so_bound(connection);
+    if (code != SO_OK)
+        return code;
     int rc = so_step(statement);
     if (rc == SQLITE_DONE)
     {
@@ -833,8 +859,11 @@ static so_code so_port_settle(so_port *port, const so_message *message, const so
     sqlite3_bind_int64(statement, 7, message->revision);
     so_bind_optional(statement, 8, message->previous);
     so_bind_optional(statement, 9, message->nonce);
-    so_bind_str(statement, 10, message->result);
-    so_bind_str(statement, 11, message->error);
+    so_bind_str(connection, statement, 10, message->result);
+    so_bind_str(connection, statement, 11, message->error);
+    code = so_bound(connection);
+    if (code != SO_OK)
+        return code;
     int rc = so_step(statement);
     if (rc == SQLITE_DONE && sqlite3_changes(connection->db) != 1)
         code = so_error_set(&connection->session.err, SO_LOST_CLAIM, NULL,
@@ -851,7 +880,7 @@ static so_code so_port_write_actor(so_port *port, const so_actor *actor, bool cr
     if (code != SO_OK)
         return code;
     sqlite3_bind_int64(statement, 1, actor->type);
-    so_bind_str(statement, 2, actor->key);
+    so_bind_str(connection, statement, 2, actor->key);
     sqlite3_bind_int64(statement, 3, actor->incarnation);
     sqlite3_bind_int64(statement, 4, actor->revision);
     sqlite3_bind_int64(statement, 5, actor->turns);
@@ -861,8 +890,11 @@ static so_code so_port_write_actor(so_port *port, const so_actor *actor, bool cr
     sqlite3_bind_int64(statement, 8, actor->updated_ms);
     sqlite3_bind_int64(statement, 9, actor->members);
     sqlite3_bind_int64(statement, 10, actor->bytes);
-    so_bind_str(statement, 11, actor->state);
+    so_bind_str(connection, statement, 11, actor->state);
     sqlite3_bind_int64(statement, 12, actor->version);
+    code = so_bound(connection);
+    if (code != SO_OK)
+        return code;
     so_step(statement);
     return so_sqlite_done(connection, statement, SO_OK);
 }

@@ -68,6 +68,7 @@ typedef struct so_sqlite
     bool prepared; /* what begins and ends a piece of work is */
     bool gated;    /* the piece of work holds `ticket` of the gate */
     uint32_t ticket;
+    int unbound;           /* SQLite's code for a text that could not be bound */
     int64_t data_version;  /* as of the last wait, -1: never waited */
     so_doorbell *doorbell; /* NULL: there is none, poll */
     bool doorbell_tried;
@@ -137,7 +138,7 @@ so_code so_sqlite_done(so_sqlite *connection, sqlite3_stmt *statement, so_code c
 
 /* Values (values.c). */
 so_value so_sqlite_value(sqlite3_value *value);
-void so_sqlite_bind(sqlite3_stmt *statement, int index, const so_value *value);
+int so_sqlite_bind(sqlite3_stmt *statement, int index, const so_value *value);
 void so_sqlite_result(sqlite3_context *context, const so_value *value);
 
 /* The same for the answer of a call. */

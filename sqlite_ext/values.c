@@ -37,26 +37,21 @@ so_value so_sqlite_value(sqlite3_value *value)
     }
 }
 
-void so_sqlite_bind(sqlite3_stmt *statement, int index, const so_value *value)
+int so_sqlite_bind(sqlite3_stmt *statement, int index, const so_value *value)
 {
     switch (value->type)
     {
     case SO_INT:
-        sqlite3_bind_int64(statement, index, value->i);
-        break;
+        return sqlite3_bind_int64(statement, index, value->i);
     case SO_REAL:
-        sqlite3_bind_double(statement, index, value->r);
-        break;
+        return sqlite3_bind_double(statement, index, value->r);
     case SO_TEXT:
-        sqlite3_bind_text64(statement, index, value->s.p == NULL ? "" : value->s.p, value->s.n, SQLITE_STATIC,
-                            SQLITE_UTF8);
-        break;
+        return sqlite3_bind_text64(statement, index, value->s.p == NULL ? "" : value->s.p, value->s.n,
+                                   SQLITE_STATIC, SQLITE_UTF8);
     case SO_BLOB:
-        sqlite3_bind_blob64(statement, index, value->s.p, value->s.n, SQLITE_STATIC);
-        break;
-    case SO_NULL:
-        sqlite3_bind_null(statement, index);
-        break;
+        return sqlite3_bind_blob64(statement, index, value->s.p, value->s.n, SQLITE_STATIC);
+    default:
+        return sqlite3_bind_null(statement, index);
     }
 }
 
