@@ -366,9 +366,11 @@ static so_code wrong_kind(so_str compact, so_json_kind kind, const char *what, s
     char first = so_json_first(compact);
 
     if (kind == SO_JSON_OBJECT && first != '{')
-        return so_error_set(err, SO_INVALID_JSON, NULL, "%s must be a JSON object", what);
+        return so_error_set(err, SO_INVALID_JSON, "Pass an object, as {\"name\": 1}.",
+                            "%s must be a JSON object", what);
     if (kind == SO_JSON_ARRAY && first != '[')
-        return so_error_set(err, SO_INVALID_JSON, NULL, "%s must be a JSON array", what);
+        return so_error_set(err, SO_INVALID_JSON, "Pass an array, as [\"a\", \"b\"].",
+                            "%s must be a JSON array", what);
     return SO_OK;
 }
 

@@ -233,7 +233,8 @@ so_code so_options_read(so_arena *arena, const so_value *value, const char *call
         return SO_OK;
     snprintf(what, sizeof what, "options of %s", call);
     if (value->type != SO_TEXT)
-        return so_error_set(err, SO_INVALID_JSON, NULL, "%s must be a JSON object", what);
+        return so_error_set(err, SO_INVALID_JSON, "Pass an object, as {\"name\": 1}.",
+                            "%s must be a JSON object", what);
     so_code code = so_json_check(arena, value->s, SO_JSON_OBJECT, what, 0, &json, err);
     if (code != SO_OK)
         return code;

@@ -16,7 +16,7 @@
 so_code so_unknown_message(so_session *s, int64_t id)
 {
     return so_error_set(&s->err, SO_UNKNOWN_MESSAGE,
-                        "It was pruned, or destroyed with its actor, or never sent.",
+                        "It was destroyed with its actor, left no history, was pruned, or was never sent.",
                         "there is no message %lld", (long long)id);
 }
 

@@ -277,9 +277,10 @@ static so_code so_handler_columns(so_sqlite *connection, const struct so_handler
             continue;
         if (one->columns[i] < 0)
             return so_error_set(
-                &connection->session.err, SO_INVALID_ARGUMENT,
-                "Name it state, patch, result, result_json, tell, reject or destroy (… AS result).",
-                "the handler answered the unknown column %s", sqlite3_column_name(one->statement, i));
+                &connection->session.err, SO_INVALID_ARGUMENT, "Name the column, as in … AS result.",
+                "the handler answered the unknown column %s (it can answer state, patch, result, "
+                "result_json, tell, reject and destroy)",
+                sqlite3_column_name(one->statement, i));
         so_value value = so_sqlite_value(sqlite3_column_value(one->statement, i));
         if (value.type == SO_TEXT && value.s.p == NULL)
             return so_error_nomem(&connection->session.err);
