@@ -1,5 +1,5 @@
 /*
- * The SQLite port: statements, pieces of work, the hot verbs.
+ * The SQLite port: the hot verbs, the catalog, the table of its methods.
  */
 #include "so_sqlite.h"
 
@@ -12,447 +12,7 @@
 
 SQLITE_EXTENSION_INIT3
 
-static const char *const so_controls[SO_CONTROL_COUNT] = {
-    [SO_CONTROL_BEGIN_WRITE] = "BEGIN IMMEDIATE",
-    [SO_CONTROL_BEGIN_READ] = "BEGIN",
-    [SO_CONTROL_COMMIT] = "COMMIT",
-    [SO_CONTROL_ROLLBACK] = "ROLLBACK",
-    [SO_CONTROL_WORK] = "SAVEPOINT solidobj_work",
-    [SO_CONTROL_WORK_UNDO] = "ROLLBACK TO solidobj_work",
-    [SO_CONTROL_WORK_RELEASE] = "RELEASE solidobj_work",
-    [SO_CONTROL_MARK] = "SAVEPOINT solidobj_turn",
-    [SO_CONTROL_MARK_UNDO] = "ROLLBACK TO solidobj_turn",
-    [SO_CONTROL_MARK_RELEASE] = "RELEASE solidobj_turn",
-    /* Changes nothing, but asks for the write lock before anything is read. */
-    [SO_CONTROL_LOCK] = "DELETE FROM main.solidobj_setting WHERE name = ''",
-    [SO_CONTROL_DATA_VERSION] = "PRAGMA main.data_version",
-    [SO_CONTROL_QUERY_ONLY] = "PRAGMA query_only",
-    [SO_CONTROL_RING] = "INSERT INTO main.solidobj_ring(ring) VALUES(1)",
-    [SO_CONTROL_PROBE] = "SELECT 1",
-};
-
-static so_sqlite *so_sqlite_of(so_port *port) { return (so_sqlite *)port; }
-
-so_code so_sqlite_error(so_sqlite *connection, int rc)
-{
-    so_error *err = &connection->session.err;
-    if (rc == SQLITE_NOMEM)
-        return so_error_nomem(err);
-    const char *message = sqlite3_errmsg(connection->db);
-    if (rc == SQLITE_ERROR && strncmp(message, "no such table: main.solidobj_", 29) == 0)
-        return so_error_set(err, SO_NOT_INSTALLED, "Run SELECT so_install() once.",
-                            "solidobj is not installed in this database");
-    int extended = sqlite3_extended_errcode(connection->db);
-    so_error_set(err, SO_ENGINE, NULL, "%s", message);
-    err->engine_code = (extended & 0xff) == (rc & 0xff) ? extended : rc;
-    return SO_ENGINE;
-}
-
-static so_code so_sqlite_prepare(so_sqlite *connection, sqlite3_stmt **statement, const char *text)
-{
-    int rc = sqlite3_prepare_v3(connection->db, text, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
-    return rc == SQLITE_OK ? SO_OK : so_sqlite_error(connection, rc);
-}
-
-so_code so_sqlite_control_statement(so_sqlite *connection, so_control control, sqlite3_stmt **statement)
-{
-    so_code code = SO_OK;
-    if (connection->controls[control] == NULL)
-        code = so_sqlite_prepare(connection, &connection->controls[control], so_controls[control]);
-    *statement = connection->controls[control];
-    return code;
-}
-
-static bool so_interrupted(const so_sqlite *connection, so_code code)
-{
-    return code == SO_ENGINE && (connection->session.err.engine_code & 0xff) == SQLITE_INTERRUPT;
-}
-
-/* Runs a statement that gives nothing; under PRAGMA count_changes it gives a row all the same. */
-static int so_step(sqlite3_stmt *statement)
-{
-    int rc = sqlite3_step(statement);
-    while (rc == SQLITE_ROW)
-        rc = sqlite3_step(statement);
-    return rc;
-}
-
-so_code so_sqlite_control(so_sqlite *connection, so_control control)
-{
-    sqlite3_stmt *statement;
-    so_code code = so_sqlite_control_statement(connection, control, &statement);
-    if (code != SO_OK)
-        return code;
-    so_step(statement);
-    return so_sqlite_done(connection, statement, SO_OK);
-}
-
-static so_code so_sqlite_statement(so_sqlite *connection, so_statement which, sqlite3_stmt **statement)
-{
-    so_code code = SO_OK;
-    if (connection->statements[which] == NULL)
-        code = so_sqlite_prepare(connection, &connection->statements[which],
-                                 so_statement_text(SO_DIALECT_SQLITE, which));
-    *statement = connection->statements[which];
-    return code;
-}
-
-/*
- * Newer SQLite: a writing statement that finds the schema changed, and cannot be prepared again, leaves its
- * lock on a connection that is in no transaction. The end of any statement that reads gives it back, unless
- * one that writes is still running; then the lock is that one's.
- */
-static void so_give_lock_back(so_sqlite *connection)
-{
-    if (!sqlite3_get_autocommit(connection->db) ||
-        sqlite3_txn_state(connection->db, "main") != SQLITE_TXN_WRITE)
-        return;
-    so_error err = connection->session.err;
-    so_sqlite_control(connection, SO_CONTROL_DATA_VERSION);
-    connection->session.err = err;
-}
-
-/* Ends a use of a statement; the first error wins. */
-so_code so_sqlite_done(so_sqlite *connection, sqlite3_stmt *statement, so_code code)
-{
-    int rc = sqlite3_reset(statement);
-    if (rc == SQLITE_OK)
-        return code;
-    if (code == SO_OK)
-        code = so_sqlite_error(connection, rc);
-    so_give_lock_back(connection);
-    return code;
-}
-
-static so_scope so_port_scope(so_port *port)
-{
-    sqlite3 *db = so_sqlite_of(port)->db;
-    if (!sqlite3_get_autocommit(db))
-        return SO_SCOPE_TRANSACTION;
-    switch (sqlite3_txn_state(db, NULL))
-    {
-    case SQLITE_TXN_NONE:
-        return SO_SCOPE_FREE;
-    case SQLITE_TXN_WRITE:
-        return SO_SCOPE_STATEMENT;
-    default:
-        return SO_SCOPE_READING;
-    }
-}
-
-/*
- * Creating an index makes SQLite prepare all kept statements again, those too that would undo it. A statement
- * that runs is left alone: this one has read its first row and is ended with the piece of work, which undoes
- * it if memory is short.
- */
-static so_code so_guard_begin(so_sqlite *connection)
-{
-    int rc = sqlite3_prepare_v2(connection->db, "VALUES(1) UNION ALL SELECT 1 FROM main.sqlite_schema", -1,
-                                &connection->guard, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(connection->guard);
-    return rc == SQLITE_ROW ? SO_OK : so_sqlite_error(connection, rc);
-}
-
-static void so_guard_end(so_sqlite *connection)
-{
-    sqlite3_finalize(connection->guard);
-    connection->guard = NULL;
-}
-
-static so_code so_piece_undo_once(so_sqlite *connection, so_piece piece)
-{
-    if (piece == SO_PIECE_TRANSACTION)
-        return so_sqlite_control(connection, SO_CONTROL_ROLLBACK);
-    so_code code = so_sqlite_control(connection, SO_CONTROL_WORK_UNDO);
-    return code == SO_OK ? so_sqlite_control(connection, SO_CONTROL_WORK_RELEASE) : code;
-}
-
-/*
- * Takes the piece back. SQLite may have rolled the whole transaction back already (disk full, out of memory).
- * A progress handler may stop once what it does not stop again.
- *
- * A piece that cannot be taken back by itself takes the caller's transaction with it, as SQLite's own
- * statements do then. While the connection is interrupted or out of memory even ROLLBACK may fail; but SQLite
- * rolls everything back itself when a statement that writes is interrupted, or one that reads finds that
- * memory was short when it ends.
- */
-static so_code so_piece_undo(so_sqlite *connection, so_piece piece)
-{
-    static const so_control last_resorts[] = {SO_CONTROL_ROLLBACK, SO_CONTROL_LOCK};
-    if (piece == SO_PIECE_NOTHING || sqlite3_get_autocommit(connection->db))
-        return SO_OK;
-    so_code code = so_piece_undo_once(connection, piece);
-    if (so_interrupted(connection, code) && !sqlite3_get_autocommit(connection->db))
-        code = so_piece_undo_once(connection, piece);
-    if (code == SO_OK || sqlite3_get_autocommit(connection->db))
-        return code;
-    so_error err = connection->session.err;
-    for (int i = 0; i < 2 && !sqlite3_get_autocommit(connection->db); i++)
-        if (connection->controls[last_resorts[i]] != NULL)
-            so_sqlite_control(connection, last_resorts[i]);
-    if (!sqlite3_get_autocommit(connection->db))
-        so_guard_end(connection);
-    connection->session.err = err;
-    return code;
-}
-
-/* The same because of an error, which is kept. */
-static void so_piece_undo_for(so_sqlite *connection, so_piece piece)
-{
-    so_error err = connection->session.err;
-    so_piece_undo(connection, piece);
-    connection->session.err = err;
-}
-
-static so_code so_inside_statement(so_sqlite *connection)
-{
-    return so_error_set(&connection->session.err, SO_INSIDE_STATEMENT,
-                        "Call it in a SELECT of its own; so_send works here.",
-                        "this cannot run under a statement that writes");
-}
-
-static so_code so_begin_savepoint(so_sqlite *connection, bool write)
-{
-    so_code code = so_sqlite_control(connection, SO_CONTROL_WORK);
-    if (code == SO_ENGINE && connection->session.err.engine_code == SQLITE_BUSY)
-    {
-        if (write)
-            return so_inside_statement(connection);
-        connection->piece = SO_PIECE_NOTHING;
-        return SO_OK;
-    }
-    if (code != SO_OK)
-    {
-        /* A progress handler is also asked when a statement has done its work. */
-        so_error err = connection->session.err;
-        if (so_interrupted(connection, code))
-            so_sqlite_control(connection, SO_CONTROL_WORK_RELEASE);
-        connection->session.err = err;
-        return code;
-    }
-    connection->piece = SO_PIECE_SAVEPOINT;
-    if (write && sqlite3_txn_state(connection->db, "main") != SQLITE_TXN_WRITE)
-    {
-        code = so_sqlite_control(connection, SO_CONTROL_LOCK);
-        if (code != SO_OK && code != SO_NOT_INSTALLED)
-        {
-            so_piece_undo_for(connection, SO_PIECE_SAVEPOINT);
-            connection->piece = SO_PIECE_NONE;
-            return code;
-        }
-    }
-    return SO_OK;
-}
-
-/* Waits at the gate; for whoever may wait before taking the write lock. */
-static void so_gate_in(so_sqlite *connection)
-{
-    so_doorbell *doorbell = so_sqlite_doorbell(connection);
-    connection->gated = doorbell != NULL;
-    if (connection->gated)
-        connection->ticket = so_gate_enter(doorbell);
-}
-
-static void so_gate_out(so_sqlite *connection)
-{
-    if (connection->gated)
-        so_gate_leave(connection->doorbell, connection->ticket);
-    connection->gated = false;
-}
-
-/*
- * Whether the statements that are kept can be stepped as they are. A change of the schema makes SQLite
- * prepare each of them again when it is stepped next, the probe as well.
- */
-static so_code so_controls_fresh(so_sqlite *connection, bool *fresh)
-{
-    sqlite3_stmt *probe;
-    so_code code = so_sqlite_control(connection, SO_CONTROL_PROBE);
-    if (code == SO_OK)
-        code = so_sqlite_control_statement(connection, SO_CONTROL_PROBE, &probe);
-    *fresh = code == SO_OK && sqlite3_stmt_status(probe, SQLITE_STMTSTATUS_REPREPARE, 1) == 0;
-    return code;
-}
-
-/*
- * What ends a piece of work is prepared before one begins: then it needs no memory, and no parser, which an
- * interrupt would stop, and which fails until the caller's statement ends once memory was short.
- */
-static so_code so_controls_prepare(so_sqlite *connection)
-{
-    sqlite3_stmt *statement;
-    bool fresh;
-    so_code probed = so_controls_fresh(connection, &fresh);
-    if (probed != SO_OK || (fresh && connection->prepared))
-        return probed;
-    for (int i = 0; i <= SO_CONTROL_LOCK; i++)
-    {
-        sqlite3_finalize(connection->controls[i]);
-        connection->controls[i] = NULL;
-    }
-    connection->prepared = false;
-    for (int i = 0; i < SO_CONTROL_LOCK; i++)
-    {
-        so_code code = so_sqlite_control_statement(connection, (so_control)i, &statement);
-        if (code != SO_OK)
-            return code;
-    }
-    so_code code = so_sqlite_control_statement(connection, SO_CONTROL_LOCK, &statement);
-    connection->prepared = code == SO_OK;
-    return code == SO_NOT_INSTALLED ? SO_OK : code;
-}
-
-/* Whether files are attached; older versions cannot tell. */
-static bool so_attached(const so_sqlite *connection)
-{
-    return sqlite3_libversion_number() < 3039000 || sqlite3_db_name(connection->db, 2) != NULL;
-}
-
-/* BEGIN IMMEDIATE locks every attached file, and waits for whoever writes to one; we write to main only. */
-static so_code so_begin_transaction(so_sqlite *connection, bool write)
-{
-    if (!write || connection->controls[SO_CONTROL_LOCK] == NULL || !so_attached(connection))
-        return so_sqlite_control(connection, write ? SO_CONTROL_BEGIN_WRITE : SO_CONTROL_BEGIN_READ);
-    so_code code = so_sqlite_control(connection, SO_CONTROL_BEGIN_READ);
-    if (code != SO_OK)
-        return code;
-    code = so_sqlite_control(connection, SO_CONTROL_LOCK);
-    if (code != SO_NOT_INSTALLED)
-        return code;
-    /* The tables were dropped; so_install() makes them again. */
-    code = so_sqlite_control(connection, SO_CONTROL_ROLLBACK);
-    return code == SO_OK ? so_sqlite_control(connection, SO_CONTROL_BEGIN_WRITE) : code;
-}
-
-static so_code so_port_begin(so_port *port, bool write)
-{
-    so_sqlite *connection = so_sqlite_of(port);
-    so_code prepared = so_controls_prepare(connection);
-    if (prepared != SO_OK)
-        return prepared;
-    connection->writing = write;
-    switch (so_port_scope(port))
-    {
-    case SO_SCOPE_STATEMENT:
-        if (write)
-            return so_inside_statement(connection);
-        connection->piece = SO_PIECE_NOTHING;
-        return SO_OK;
-    case SO_SCOPE_TRANSACTION:
-        return so_begin_savepoint(connection, write);
-    default:
-    {
-        if (write)
-            so_gate_in(connection);
-        so_code code = so_begin_transaction(connection, write);
-        if (code == SO_OK)
-            connection->piece = SO_PIECE_TRANSACTION;
-        else
-        {
-            so_piece_undo_for(connection, SO_PIECE_TRANSACTION);
-            so_gate_out(connection);
-        }
-        return code;
-    }
-    }
-}
-
-static so_code so_port_writable(so_port *port)
-{
-    so_sqlite *connection = so_sqlite_of(port);
-    sqlite3_stmt *statement;
-    so_scope scope = so_port_scope(port);
-    if (scope == SO_SCOPE_STATEMENT)
-        return so_inside_statement(connection);
-    so_code code = so_controls_prepare(connection);
-    /* In a transaction only a savepoint tells whether one of the caller's statements writes. */
-    if (code == SO_OK && scope == SO_SCOPE_TRANSACTION)
-    {
-        code = so_sqlite_control(connection, SO_CONTROL_WORK);
-        if (code == SO_OK)
-            code = so_sqlite_control(connection, SO_CONTROL_WORK_RELEASE);
-        else if (code == SO_ENGINE && connection->session.err.engine_code == SQLITE_BUSY)
-            return so_inside_statement(connection);
-    }
-    if (code == SO_OK)
-        code = so_sqlite_control_statement(connection, SO_CONTROL_QUERY_ONLY, &statement);
-    if (code != SO_OK)
-        return code;
-    bool query_only = sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int(statement, 0) != 0;
-    code = so_sqlite_done(connection, statement, SO_OK);
-    if (code == SO_OK && (query_only || sqlite3_db_readonly(connection->db, "main") == 1))
-    {
-        code = so_error_set(&connection->session.err, SO_ENGINE, NULL, "%s", sqlite3_errstr(SQLITE_READONLY));
-        connection->session.err.engine_code = SQLITE_READONLY;
-    }
-    return code;
-}
-
-static so_code so_piece_keep(so_sqlite *connection, so_piece piece)
-{
-    so_code code = so_sqlite_control(connection, piece == SO_PIECE_TRANSACTION ? SO_CONTROL_COMMIT
-                                                                               : SO_CONTROL_WORK_RELEASE);
-    if (code == SO_OK)
-        return SO_OK;
-    /* Stopped by a progress handler, but done? Then it cannot be undone any more. */
-    so_error err = connection->session.err;
-    bool stopped = so_interrupted(connection, code);
-    bool done = stopped && piece == SO_PIECE_TRANSACTION && sqlite3_get_autocommit(connection->db);
-    if (stopped && piece == SO_PIECE_SAVEPOINT)
-        done = so_sqlite_control(connection, SO_CONTROL_WORK_UNDO) == SO_ENGINE &&
-               connection->session.err.engine_code == SQLITE_ERROR;
-    if (!done)
-        so_piece_undo(connection, piece);
-    connection->session.err = err;
-    if (done)
-        so_error_clear(&connection->session.err);
-    return done ? SO_OK : code;
-}
-
-static so_code so_port_end(so_port *port, bool keep)
-{
-    so_sqlite *connection = so_sqlite_of(port);
-    so_piece piece = connection->piece;
-    so_code code = SO_OK;
-    connection->piece = SO_PIECE_NONE;
-    /*
-     * What is kept must be told: an answer that finds no memory afterwards would be a failure that has done
-     * its work. And where memory was short before, SQLite fails the caller's statement whatever we answer.
-     */
-    if (keep && (!so_sqlite_reserve_answer(connection, connection->session.answer) ||
-                 sqlite3_errcode(connection->db) == SQLITE_NOMEM))
-        code = so_error_nomem(&connection->session.err);
-    if (keep && code == SO_OK && piece == SO_PIECE_SAVEPOINT && connection->writing && connection->rings.any)
-        code = so_sqlite_ring_at_commit(connection);
-    if (!keep)
-        code = so_piece_undo(connection, piece);
-    else if (code != SO_OK)
-        so_piece_undo_for(connection, piece);
-    else if (piece != SO_PIECE_NOTHING)
-        code = so_piece_keep(connection, piece);
-    so_guard_end(connection);
-    so_gate_out(connection);
-    if (piece == SO_PIECE_TRANSACTION && (!keep || code != SO_OK))
-        so_rings_clear(&connection->rings);
-    if (piece != SO_PIECE_SAVEPOINT)
-        so_sqlite_ring_now(connection);
-    return code;
-}
-
-static so_code so_port_mark(so_port *port) { return so_sqlite_control(so_sqlite_of(port), SO_CONTROL_MARK); }
-
-static so_code so_port_undo(so_port *port)
-{
-    return so_sqlite_control(so_sqlite_of(port), SO_CONTROL_MARK_UNDO);
-}
-
-static so_code so_port_release(so_port *port)
-{
-    return so_sqlite_control(so_sqlite_of(port), SO_CONTROL_MARK_RELEASE);
-}
-
-static int64_t so_port_changes(so_port *port) { return sqlite3_total_changes(so_sqlite_of(port)->db); }
+static int64_t so_port_changes(so_port *port) { return sqlite3_total_changes(((so_sqlite *)port)->db); }
 
 static int64_t so_port_now_ms(so_port *port)
 {
@@ -567,7 +127,7 @@ static bool so_look_actor(so_sqlite *connection, sqlite3_stmt *statement, so_act
 
 static so_code so_port_look(so_port *port, int64_t type, so_str key, so_actor *actor, so_newest *newest)
 {
-    so_sqlite *connection = so_sqlite_of(port);
+    so_sqlite *connection = (so_sqlite *)port;
     sqlite3_stmt *statement;
     so_code code = so_sqlite_statement(connection, actor == NULL ? SO_STMT_NEWEST : SO_STMT_LOOK, &statement);
     if (code != SO_OK)
@@ -658,7 +218,7 @@ static so_value so_column_value(sqlite3_stmt *statement, int column)
 static so_code so_port_row(so_port *port, so_statement which, const so_value *params, so_value *columns,
                            bool *found)
 {
-    so_sqlite *connection = so_sqlite_of(port);
+    so_sqlite *connection = (so_sqlite *)port;
     sqlite3_stmt *statement;
     *found = false;
     so_code code = so_catalog_start(connection, which, params, &statement);
@@ -689,7 +249,7 @@ static so_code so_port_each(so_port *port, so_statement which, const so_value *p
     {
         SO_EACH_COLUMNS = 16
     };
-    so_sqlite *connection = so_sqlite_of(port);
+    so_sqlite *connection = (so_sqlite *)port;
     sqlite3_stmt *statement;
     so_code code = so_catalog_start(connection, which, params, &statement);
     if (code != SO_OK)
@@ -712,12 +272,12 @@ static so_code so_port_each(so_port *port, so_statement which, const so_value *p
 
 static so_code so_port_change(so_port *port, so_statement which, const so_value *params, int64_t *changed)
 {
-    so_sqlite *connection = so_sqlite_of(port);
+    so_sqlite *connection = (so_sqlite *)port;
     sqlite3_stmt *statement;
     so_code code = so_catalog_start(connection, which, params, &statement);
     if (code != SO_OK)
         return code;
-    so_step(statement);
+    so_sqlite_step(statement);
     *changed = sqlite3_changes(connection->db);
     return so_sqlite_done(connection, statement, SO_OK);
 }
@@ -735,7 +295,7 @@ static so_code so_port_forget(so_port *port, int64_t id, const so_newest *newest
 static so_code so_port_append(so_port *port, const so_message *message, int64_t stamp, int64_t max_inbox,
                               int64_t max_mailbox, int64_t *id, bool *stored)
 {
-    so_sqlite *connection = so_sqlite_of(port);
+    so_sqlite *connection = (so_sqlite *)port;
     sqlite3_stmt *statement;
     so_code code = so_sqlite_statement(connection, SO_STMT_APPEND, &statement);
     if (code != SO_OK)
@@ -762,13 +322,13 @@ static so_code so_port_append(so_port *port, const so_message *message, int64_t 
     bool alone = connection->piece == SO_PIECE_NONE && sqlite3_get_autocommit(connection->db) &&
                  sqlite3_txn_state(connection->db, NULL) == SQLITE_TXN_NONE;
     if (alone)
-        so_gate_in(connection);
+        so_sqlite_gate_in(connection);
     else if (connection->piece == SO_PIECE_NONE && so_sqlite_in_transaction(connection))
         code = so_sqlite_ring_at_commit(connection);
     if (code != SO_OK)
         return code;
     sqlite3_set_last_insert_rowid(connection->db, 0);
-    int rc = so_step(statement);
+    int rc = so_sqlite_step(statement);
     /* A progress handler may also stop what is stored already. */
     *id = sqlite3_last_insert_rowid(connection->db);
     *stored =
@@ -780,7 +340,7 @@ static so_code so_port_append(so_port *port, const so_message *message, int64_t 
         code = SO_OK;
     }
     if (alone)
-        so_gate_out(connection);
+        so_sqlite_gate_out(connection);
     return code;
 }
 
@@ -797,7 +357,7 @@ static so_code so_record_nothing(so_port *port, int64_t id, int64_t inbox)
 
 static so_code so_port_record(so_port *port, const so_message *message, so_newest *newest)
 {
-    so_sqlite *connection = so_sqlite_of(port);
+    so_sqlite *connection = (so_sqlite *)port;
     sqlite3_stmt *statement;
     int64_t inbox = newest->inbox > newest->id ? message->id + 1 : newest->inbox;
     so_code code = message->leaves_nothing ? so_record_nothing(port, message->id, inbox)
@@ -832,7 +392,7 @@ static so_code so_port_record(so_port *port, const so_message *message, so_newes
     code = so_bound(connection);
     if (code != SO_OK)
         return code;
-    int rc = so_step(statement);
+    int rc = so_sqlite_step(statement);
     if (rc == SQLITE_DONE)
     {
         newest->id = message->id;
@@ -843,7 +403,7 @@ static so_code so_port_record(so_port *port, const so_message *message, so_newes
 
 static so_code so_port_settle(so_port *port, const so_message *message, const so_newest *newest)
 {
-    so_sqlite *connection = so_sqlite_of(port);
+    so_sqlite *connection = (so_sqlite *)port;
     sqlite3_stmt *statement;
     if (message->leaves_nothing)
         return so_port_forget(port, message->id, newest);
@@ -864,7 +424,7 @@ static so_code so_port_settle(so_port *port, const so_message *message, const so
     code = so_bound(connection);
     if (code != SO_OK)
         return code;
-    int rc = so_step(statement);
+    int rc = so_sqlite_step(statement);
     if (rc == SQLITE_DONE && sqlite3_changes(connection->db) != 1)
         code = so_error_set(&connection->session.err, SO_LOST_CLAIM, NULL,
                             "message %lld was finished by somebody else", (long long)message->id);
@@ -873,7 +433,7 @@ static so_code so_port_settle(so_port *port, const so_message *message, const so
 
 static so_code so_port_write_actor(so_port *port, const so_actor *actor, bool create)
 {
-    so_sqlite *connection = so_sqlite_of(port);
+    so_sqlite *connection = (so_sqlite *)port;
     sqlite3_stmt *statement;
     so_code code =
         so_sqlite_statement(connection, create ? SO_STMT_ACTOR_INSERT : SO_STMT_ACTOR_UPDATE, &statement);
@@ -895,7 +455,7 @@ static so_code so_port_write_actor(so_port *port, const so_actor *actor, bool cr
     code = so_bound(connection);
     if (code != SO_OK)
         return code;
-    so_step(statement);
+    so_sqlite_step(statement);
     return so_sqlite_done(connection, statement, SO_OK);
 }
 
@@ -924,11 +484,11 @@ static so_code so_port_migrate_schema(so_port *port, int64_t *from)
                  {0, "CREATE VIRTUAL TABLE main.solidobj USING solidobj"},
                  {1, so_sql_upgrade_1},
                  {SO_SCHEMA_VERSION, so_sql_views}};
-    so_sqlite *connection = so_sqlite_of(port);
+    so_sqlite *connection = (so_sqlite *)port;
     so_code code = so_schema_version(connection, from);
     if (code != SO_OK || *from >= SO_SCHEMA_VERSION)
         return code;
-    code = so_guard_begin(connection);
+    code = so_sqlite_guard_begin(connection);
     if (code != SO_OK)
         return code;
     int rc = SQLITE_OK;
@@ -945,13 +505,13 @@ static const so_port_methods so_sqlite_methods = {
     .dialect = SO_DIALECT_SQLITE,
     /* With the longest key an actor's row stays below a quarter of a page of 4096 bytes. */
     .inline_bytes = 512,
-    .scope = so_port_scope,
-    .begin = so_port_begin,
-    .end = so_port_end,
-    .writable = so_port_writable,
-    .mark = so_port_mark,
-    .undo = so_port_undo,
-    .release = so_port_release,
+    .scope = so_sqlite_scope,
+    .begin = so_sqlite_begin,
+    .end = so_sqlite_end,
+    .writable = so_sqlite_writable,
+    .mark = so_sqlite_mark,
+    .undo = so_sqlite_mark_undo,
+    .release = so_sqlite_mark_release,
     .changes = so_port_changes,
     .now_ms = so_port_now_ms,
     .ticks_ms = so_sqlite_ticks_ms,

@@ -103,8 +103,31 @@ void so_sqlite_close(so_sqlite *connection);
  * (sqlite3_malloc'ed). */
 int so_sqlite_connection(so_registration *registration, so_sqlite **connection, char **message);
 
-/* The error that SQLite just reported, as the engine keeps it. */
+/* Statements and errors (statements.c): the error that SQLite just reported, as the engine keeps it. */
 so_code so_sqlite_error(so_sqlite *connection, int rc);
+bool so_sqlite_interrupted(const so_sqlite *connection, so_code code);
+
+/* The statement of the control or of the catalog, prepared at first use and kept; so_sqlite_done() ends each
+ * use of one, and the first error wins. so_sqlite_step() runs one that gives nothing; under PRAGMA
+ * count_changes it gives a row all the same. */
+so_code so_sqlite_prepare(so_sqlite *connection, sqlite3_stmt **statement, const char *text);
+so_code so_sqlite_control_statement(so_sqlite *connection, so_control control, sqlite3_stmt **statement);
+so_code so_sqlite_statement(so_sqlite *connection, so_statement which, sqlite3_stmt **statement);
+int so_sqlite_step(sqlite3_stmt *statement);
+so_code so_sqlite_done(so_sqlite *connection, sqlite3_stmt *statement, so_code code);
+so_code so_sqlite_control(so_sqlite *connection, so_control control);
+
+/* Pieces of work (piece.c): the port's methods, and the gate for a statement that is a piece by itself. */
+so_scope so_sqlite_scope(so_port *port);
+so_code so_sqlite_begin(so_port *port, bool write);
+so_code so_sqlite_end(so_port *port, bool keep);
+so_code so_sqlite_writable(so_port *port);
+so_code so_sqlite_mark(so_port *port);
+so_code so_sqlite_mark_undo(so_port *port);
+so_code so_sqlite_mark_release(so_port *port);
+so_code so_sqlite_guard_begin(so_sqlite *connection);
+void so_sqlite_gate_in(so_sqlite *connection);
+void so_sqlite_gate_out(so_sqlite *connection);
 
 /* Waking up (waking.c). Rings now, or with the commit of the transaction that is open, or forgets the rings.
  */
@@ -123,18 +146,11 @@ bool so_sqlite_in_transaction(so_sqlite *connection); /* of the caller's, or und
 so_doorbell *so_sqlite_doorbell(so_sqlite *connection);
 int64_t so_sqlite_ticks_ms(so_port *port);
 
-/* Prepared at first use. */
-so_code so_sqlite_control(so_sqlite *connection, so_control control);
-
 /* Handlers (handler.c). */
 so_code so_sqlite_handler_check(so_port *port, so_str text);
 so_code so_sqlite_handler_pure(so_port *port, so_operation *operation, bool *pure);
 so_code so_sqlite_handler_run(so_port *port, so_operation *operation, so_turn *turn, so_handler_end *end);
 void so_sqlite_handler_forget(so_port *port);
-
-/* A statement that SQLite runs for us, prepared at first use and kept. */
-so_code so_sqlite_control_statement(so_sqlite *connection, so_control control, sqlite3_stmt **statement);
-so_code so_sqlite_done(so_sqlite *connection, sqlite3_stmt *statement, so_code code);
 
 /* Values (values.c). */
 so_value so_sqlite_value(sqlite3_value *value);
