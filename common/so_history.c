@@ -149,9 +149,7 @@ so_code so_fn_history(so_session *s, const so_value *args, int count, so_value *
     so_str type;
     so_str key;
     so_history_options options = {.limit = SO_PAGE_ROWS};
-    so_code code = so_name_check(&args[0], "type", &type, &s->err);
-    if (code == SO_OK)
-        code = so_key_check(&args[1], "key", &key, &s->err);
+    so_code code = so_actor_check(args, &type, &key, &s->err);
     if (code == SO_OK)
         code = so_options_read(s->arena, &args[2], "so_history", so_history_table, &options, &s->err);
     if (code == SO_OK)

@@ -152,9 +152,7 @@ static so_code so_manage_actor(so_session *s, const so_value *args, so_manage_fn
     so_str key;
     const so_type *type;
     bool done = false;
-    so_code code = so_name_check(&args[0], "type", &type_name, &s->err);
-    if (code == SO_OK)
-        code = so_key_check(&args[1], "key", &key, &s->err);
+    so_code code = so_actor_check(args, &type_name, &key, &s->err);
     if (code == SO_OK)
         code = so_work_begin(s);
     if (code != SO_OK)

@@ -72,3 +72,9 @@ so_code so_key_check(const so_value *value, const char *what, so_str *key, so_er
     *key = value->s;
     return SO_OK;
 }
+
+so_code so_actor_check(const so_value *args, so_str *type, so_str *key, so_error *err)
+{
+    so_code code = so_name_check(&args[0], "type", type, err);
+    return code == SO_OK ? so_key_check(&args[1], "key", key, err) : code;
+}

@@ -21,4 +21,7 @@ so_code so_name_check(const so_value *value, const char *what, so_str *name, so_
 /* The same for keys. An integer is not a key: SO_INVALID_NAME with a hint to pass text. */
 so_code so_key_check(const so_value *value, const char *what, so_str *key, so_error *err);
 
+/* Two arguments that name an actor: its type and its key. */
+so_code so_actor_check(const so_value *args, so_str *type, so_str *key, so_error *err);
+
 #endif

@@ -43,9 +43,7 @@ so_code so_request_prepare(so_session *s, const so_value *args, so_message *mess
     *message = (so_message){.status = SO_MESSAGE_UNFINISHED, .only_to = SO_TO_ANYBODY};
     so_code code = so_definitions_ensure(s);
     if (code == SO_OK)
-        code = so_name_check(&args[0], "type", &type_name, &s->err);
-    if (code == SO_OK)
-        code = so_key_check(&args[1], "key", &message->key, &s->err);
+        code = so_actor_check(args, &type_name, &message->key, &s->err);
     if (code == SO_OK)
         code = so_name_check(&args[2], "operation", &message->operation, &s->err);
     if (code == SO_OK)
@@ -443,9 +441,7 @@ so_code so_fn_find(so_session *s, const so_value *args, int count, so_value *res
     bool found = false;
     so_code code = s->turn == NULL ? so_definitions_ensure(s) : SO_OK;
     if (code == SO_OK)
-        code = so_name_check(&args[0], "type", &type_name, &s->err);
-    if (code == SO_OK)
-        code = so_key_check(&args[1], "key", &message.key, &s->err);
+        code = so_actor_check(args, &type_name, &message.key, &s->err);
     if (code == SO_OK)
         code = so_key_check(&args[2], "idempotency_key", &message.idempotency_key, &s->err);
     if (code == SO_OK)

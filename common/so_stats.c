@@ -316,9 +316,7 @@ so_code so_fn_actor(so_session *s, const so_value *args, int count, so_value *re
     (void)count;
     so_str type;
     so_str key;
-    so_code code = so_name_check(&args[0], "type", &type, &s->err);
-    if (code == SO_OK)
-        code = so_key_check(&args[1], "key", &key, &s->err);
+    so_code code = so_actor_check(args, &type, &key, &s->err);
     if (code == SO_OK)
         code = so_work_begin_reading(s);
     return code == SO_OK ? so_work_end(s, so_actor_work(s, type, key, result)) : code;
