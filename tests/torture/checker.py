@@ -22,6 +22,7 @@ ALLOWED = {
 # … and where the actor may have been destroyed meanwhile, or the dead letter been taken away.
 DESTROYED = {"ask": {"SO_DESTROYED", "SO_UNKNOWN_MESSAGE"}, "wait": {"SO_DESTROYED", "SO_UNKNOWN_MESSAGE"},
              "cancel": {"SO_UNKNOWN_MESSAGE"}, "retry": {"SO_UNKNOWN_MESSAGE"}}
+CALLS = {"call", "calls", "try"}  # run at once, so nobody retries them
 SENDS = ("send", "transaction", "trigger", "insert", "batch")
 SETTLES = ("commit", "fail", "reject", "release", "renew")
 
@@ -81,9 +82,12 @@ class View:
                     incarnation = self.done[message.message].incarnation
                 self.turns[message.actor, incarnation].append(
                     Turn(message.message, message.turn, message.identity, message.message not in self.replacements))
+        # Of an actor that is gone only the client's answer tells whether a message was its own or what so_retry() sent for it.
         for row in self.history.done:
             if row.message not in self.messages:
-                self.turns[row.actor, row.incarnation].append(Turn(row.message, row.n, row.identity, True))
+                _, _, call = self.offered(row.identity)
+                own = row.message in self.sent_to or (call is not None and call.kind in CALLS)
+                self.turns[row.actor, row.incarnation].append(Turn(row.message, row.n, row.identity, own))
         for turns in self.turns.values():
             turns.sort(key=lambda turn: turn.n)
 
