@@ -118,37 +118,48 @@ int64_t so_backoff_ms(const so_type *type, int64_t attempt)
     return pause < type->options.retry_cap_ms ? pause : type->options.retry_cap_ms;
 }
 
-/* The messages that a turn sends. What could refuse them was checked before anything was written; one that
- * repeats a key is left out, and so is one that was sent only to who is gone. */
+/* The messages that a turn sends. What could refuse them is checked before anything is written; one that
+ * repeats a key, or is sent only to who is gone, is dropped here and takes no room. */
 so_code so_tells_check(so_turn *turn)
 {
     so_session *s = turn->session;
+    size_t kept = 0;
     for (size_t i = 0; i < turn->tell_count; i++)
     {
-        const so_message *tell = &turn->tells[i];
+        const so_message tell = turn->tells[i];
+        const so_type *type = so_type_by_id(s, tell.type);
         so_message twin;
-        bool found = false;
+        bool repeats = false;
+        bool there = true;
         int64_t same = 1;
+        bool self = tell.type == turn->type->id && so_str_equal(tell.key, turn->message->key);
         /* What the actor sends to itself as it ends finds neither its keys nor its mailbox. */
-        bool begins =
-            turn->destroys && tell->type == turn->type->id && so_str_equal(tell->key, turn->message->key);
-        so_code code = begins ? SO_OK : so_twin_find(s, tell, &twin, &found);
-        for (size_t j = 0; code == SO_OK && j < i; j++)
+        bool begins = turn->destroys && self;
+        so_code code = begins ? SO_OK : so_twin_find(s, &tell, &twin, &repeats);
+        /* This actor's own row may not be written yet. */
+        if (code == SO_OK && !self)
+            code = so_addressee_check(s, &tell, &there);
+        for (size_t j = 0; code == SO_OK && j < kept; j++)
         {
             const so_message *other = &turn->tells[j];
-            if (other->type != tell->type || !so_str_equal(other->key, tell->key))
+            if (other->type != tell.type || !so_str_equal(other->key, tell.key))
                 continue;
             same++;
-            if (tell->idempotency_key.p != NULL && other->idempotency_key.p != NULL &&
-                so_str_equal(other->idempotency_key, tell->idempotency_key))
-                code = so_twin_check(s, tell, other->operation, other->args);
+            if (tell.idempotency_key.p == NULL || other->idempotency_key.p == NULL ||
+                !so_str_equal(other->idempotency_key, tell.idempotency_key))
+                continue;
+            code = so_twin_check(s, &tell, other->operation, other->args);
+            repeats = true;
         }
-        const so_type *type = so_type_by_id(s, tell->type);
-        if (code == SO_OK && !found && (!begins || same > type->options.max_mailbox))
-            code = so_mailbox_room(s, type, tell->key, same);
+        bool stays = code == SO_OK && !repeats && there;
+        if (stays && (!begins || same > type->options.max_mailbox))
+            code = so_mailbox_room(s, type, tell.key, same);
         if (code != SO_OK)
             return code;
+        if (stays)
+            turn->tells[kept++] = tell;
     }
+    turn->tell_count = kept;
     return SO_OK;
 }
 
