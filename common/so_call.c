@@ -351,8 +351,12 @@ static so_code so_query_work(so_session *s, const so_value *args, so_message *me
                             "the operation %.*s is not a query", (int)operation->name.n, operation->name.p);
     bool pure = false;
     if (code == SO_OK)
+    {
+        so_error_clear(&s->err);
         code = s->port->methods->handler_pure(s->port, operation, &pure);
-    if (code == SO_OK && !pure)
+    }
+    /* Of a handler that cannot be prepared running it tells what is wrong. */
+    if (code == SO_OK && !pure && s->err.code == SO_OK)
         code = so_error_set(&s->err, SO_QUERY_CHANGED_STATE, "A query's statements may only read.",
                             "the query %.*s has a statement that writes", (int)operation->name.n,
                             operation->name.p);
