@@ -324,7 +324,10 @@ so_code so_sqlite_end(so_port *port, bool keep)
 
 so_code so_sqlite_mark(so_port *port) { return so_sqlite_control(((so_sqlite *)port), SO_CONTROL_MARK); }
 
-so_code so_sqlite_mark_undo(so_port *port) { return so_sqlite_control(((so_sqlite *)port), SO_CONTROL_MARK_UNDO); }
+so_code so_sqlite_mark_undo(so_port *port)
+{
+    return so_sqlite_control(((so_sqlite *)port), SO_CONTROL_MARK_UNDO);
+}
 
 so_code so_sqlite_mark_release(so_port *port)
 {
