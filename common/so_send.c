@@ -432,27 +432,34 @@ so_code so_fn_send_batch(so_session *s, const so_value *args, int count, so_valu
     return code == SO_OK && result->s.p == NULL ? so_error_nomem(&s->err) : code;
 }
 
-so_code so_fn_find(so_session *s, const so_value *args, int count, so_value *result)
+static so_code so_find_work(so_session *s, so_str type_name, so_str key, so_str idempotency_key,
+                            so_value *result)
 {
-    (void)count;
-    so_str type_name;
-    so_message message = {0};
     const so_type *type = NULL;
     bool found = false;
-    so_code code = s->turn == NULL ? so_definitions_ensure(s) : SO_OK;
-    if (code == SO_OK)
-        code = so_actor_check(args, &type_name, &message.key, &s->err);
-    if (code == SO_OK)
-        code = so_key_check(&args[2], "idempotency_key", &message.idempotency_key, &s->err);
+    so_value id;
+    so_code code = s->turn == NULL ? so_definitions_refresh(s) : SO_OK;
     if (code == SO_OK)
         code = so_type_find(s, type_name, &type);
     if (code != SO_OK)
         return code;
-    so_value params[] = {SO_VALUE_INT(type->id), SO_VALUE_STR(message.key),
-                         SO_VALUE_STR(message.idempotency_key)};
-    so_value id;
+    so_value params[] = {SO_VALUE_INT(type->id), SO_VALUE_STR(key), SO_VALUE_STR(idempotency_key)};
     code = so_db_row(s, SO_STMT_KEY_FIND, params, &id, &found);
     if (code == SO_OK && found)
         *result = SO_VALUE_INT(id.i);
     return code;
+}
+
+so_code so_fn_find(so_session *s, const so_value *args, int count, so_value *result)
+{
+    (void)count;
+    so_str type;
+    so_str key;
+    so_str idempotency_key;
+    so_code code = so_actor_check(args, &type, &key, &s->err);
+    if (code == SO_OK)
+        code = so_key_check(&args[2], "idempotency_key", &idempotency_key, &s->err);
+    if (code == SO_OK)
+        code = so_work_begin_reading(s);
+    return code == SO_OK ? so_work_end(s, so_find_work(s, type, key, idempotency_key, result)) : code;
 }

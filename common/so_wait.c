@@ -45,12 +45,15 @@ static so_code so_actor_due(so_session *s, const so_message *message, int64_t *d
 {
     so_actor actor;
     so_newest newest;
-    const so_type *type = so_type_by_id(s, message->type);
-    const so_operation *operation = type == NULL ? NULL : so_operation_by_name(type, message->operation);
     so_code code = s->port->methods->look(s->port, message->type, message->key, &actor, &newest);
-    const so_slot *slot = &actor.slot;
+    /* They may have changed since the message was sent, or since this connection looked. */
+    if (code == SO_OK && newest.stamp != s->definitions.stamp)
+        code = so_definitions_refresh(s);
     if (code != SO_OK)
         return code;
+    const so_type *type = so_type_by_id(s, message->type);
+    const so_operation *operation = type == NULL ? NULL : so_operation_by_name(type, message->operation);
+    const so_slot *slot = &actor.slot;
     *due_ms = INT64_MAX;
     if (slot->paused && slot->kind != SO_SLOT_CLAIMED)
         return SO_OK;
