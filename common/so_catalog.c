@@ -263,11 +263,9 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     [SO_STMT_LATER_INSERT] =
         SO_SQLITE("INSERT INTO main.solidobj_later(due_ms, id, type, key) VALUES(?1, ?2, ?3, ?4)"),
     [SO_STMT_LATER_DELETE] = SO_SQLITE("DELETE FROM main.solidobj_later WHERE due_ms = ?1 AND id = ?2"),
-    /* -> type, due_ms; the first ones */
+    /* limit -> type, due_ms; the first ones */
     [SO_STMT_LATER_TIMES] =
-        SO_SQLITE("SELECT m.type, l.due_ms "
-                  "FROM main.solidobj_later l JOIN main.solidobj_message m ON m.id = l.id "
-                  "ORDER BY l.due_ms LIMIT 1000"),
+        SO_SQLITE("SELECT type, due_ms FROM main.solidobj_later ORDER BY due_ms LIMIT ?1"),
     /* lane, class -> type, key, head, rank, attempts, nonce, error, operation, max_attempts */
     [SO_STMT_QUEUE_FIRST] = SO_SQLITE(
         "SELECT q.type, q.key, q.head, q.rank, q.attempts, q.nonce, q.error, m.operation, m.max_attempts "
@@ -296,9 +294,9 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
                               "(SELECT min(rank) FROM main.solidobj_queue WHERE lane = 3 AND class = ''), "
                               "(SELECT min(expires_ms) FROM main.solidobj_claim), "
                               "(SELECT due_ms FROM main.solidobj_later ORDER BY due_ms LIMIT 1)"),
-    /* -> type, rank; the first ones */
+    /* limit -> type, rank; the first ones */
     [SO_STMT_QUEUE_TIMES] = SO_SQLITE("SELECT type, rank FROM main.solidobj_queue "
-                                      "WHERE lane = 3 AND class = '' ORDER BY rank LIMIT 1000"),
+                                      "WHERE lane = 3 AND class = '' ORDER BY rank LIMIT ?1"),
     /* type, key, head, lane, attempts, nonce, expires_ms, worker, more, error, version */
     [SO_STMT_CLAIM_SET] =
         SO_SQLITE("INSERT INTO main.solidobj_claim"

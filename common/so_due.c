@@ -9,22 +9,25 @@
 
 enum
 {
-    SO_DUE_FIRST = 4 /* messages of the inbox that are read first: mostly one of them is due */
+    SO_DUE_FIRST = 4,   /* messages of the inbox that are read first: mostly one of them is due */
+    SO_DUE_TIMES = 1000 /* moments, in their order, that a worker looks through for its types */
 };
 
 typedef struct so_due_walk
 {
     const so_wanted *wanted;
     int64_t due_ms; /* the earliest so far */
+    int64_t left;   /* rows that may still come */
 } so_due_walk;
 
-/* (type, due) rows. */
+/* (type, due) rows. Whatever is behind the last one that is looked at is not due before that one. */
 static so_code so_due_row(so_session *s, void *context, const so_value *columns)
 {
     so_due_walk *walk = context;
     const so_type *type = so_type_by_id(s, columns[0].i);
+    bool last = --walk->left == 0;
     if (type != NULL && columns[1].type == SO_INT && columns[1].i < walk->due_ms &&
-        so_name_in(s, walk->wanted->types, type->name))
+        (last || so_name_in(s, walk->wanted->types, type->name)))
         walk->due_ms = columns[1].i;
     return SO_OK;
 }
@@ -110,7 +113,11 @@ static so_code so_due_picky(so_session *s, so_due_walk *walk, int64_t now_ms)
             walk->due_ms = 0;
     }
     for (size_t i = 0; code == SO_OK && i < sizeof times / sizeof times[0]; i++)
-        code = so_db_each(s, times[i], NULL, so_due_row, walk);
+    {
+        so_value limit[] = {SO_VALUE_INT(SO_DUE_TIMES)};
+        walk->left = SO_DUE_TIMES;
+        code = so_db_each(s, times[i], limit, so_due_row, walk);
+    }
     return code;
 }
 
