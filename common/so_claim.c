@@ -596,10 +596,9 @@ static so_code so_renew_work(so_session *s, so_settling *settling, const so_valu
         return code;
     so_slot *slot = &settling->visit.actor.slot;
     slot->expires_ms = settling->visit.now_ms + lease_ms;
-    code = so_visit_close(&settling->visit);
     so_when_format(slot->expires_ms, moment);
     *result = SO_VALUE_STR(so_arena_copy(s->arena, moment, strlen(moment)));
-    return code;
+    return result->s.p == NULL ? so_error_nomem(&s->err) : so_visit_close(&settling->visit);
 }
 
 so_code so_fn_renew(so_session *s, const so_value *args, int count, so_value *result)
