@@ -75,8 +75,12 @@ def node_drivers():
     found = []
     if not os.path.isdir(os.path.join(NODE_HOME, "node_modules")) and shutil.which("npm"):
         os.makedirs(NODE_HOME, exist_ok=True)
-        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefer-offline", "--cache", os.path.abspath("build/docs/npm"),
-                        "better-sqlite3@12"], cwd=NODE_HOME, capture_output=True, timeout=100, check=False)
+        try:
+            subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefer-offline", "--cache",
+                            os.path.abspath("build/docs/npm"), "better-sqlite3@12"],
+                           cwd=NODE_HOME, capture_output=True, timeout=60, check=False)
+        except subprocess.TimeoutExpired:
+            print("npm: no answer within a minute")
     loads = subprocess.run(["node", "-e", "new (require('better-sqlite3'))(':memory:')"], cwd=NODE_HOME, capture_output=True, check=False) \
         if os.path.isdir(NODE_HOME) else None
     if loads is not None and loads.returncode == 0:

@@ -129,8 +129,11 @@ class Node:
             return f"node {version} is older than 20"
         if os.path.isdir(os.path.join(CACHE, "node", "node_modules")):
             return None
-        asked = subprocess.run(["npm", "view", "better-sqlite3@12", "version"], capture_output=True, env=environment,
-                               timeout=SECONDS, check=False)
+        try:
+            asked = subprocess.run(["npm", "view", "better-sqlite3@12", "version"], capture_output=True, env=environment,
+                                   timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            return "npm gets no answer from its registry"
         return None if asked.returncode == 0 else "npm cannot reach its registry"
 
     @staticmethod
