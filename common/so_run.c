@@ -302,12 +302,16 @@ static so_code so_run_undone_work(so_runner *runner, int64_t id, so_str error)
 static so_code so_run_undone(so_runner *runner, int64_t id)
 {
     so_session *s = runner->session;
-    so_str error = so_arena_copy(&s->call_arena, s->err.message, strlen(s->err.message));
-    if (error.p == NULL)
-        return so_error_nomem(&s->err);
+    /* Not in the call's arena, which a worker that waits for days keeps as long. */
+    s->arena = &s->turn_arena;
+    so_arena_reset(s->arena);
+    so_str error = so_arena_copy(s->arena, s->err.message, strlen(s->err.message));
+    so_code code = error.p == NULL ? so_error_nomem(&s->err) : so_worker_begin(s);
+    if (code == SO_OK)
+        code = so_work_end(s, so_run_undone_work(runner, id, error));
     runner->turns++;
-    so_code code = so_worker_begin(s);
-    return code == SO_OK ? so_work_end(s, so_run_undone_work(runner, id, error)) : code;
+    s->arena = &s->call_arena;
+    return code;
 }
 
 /* One transaction: the claimed batch and the next claims. */
@@ -499,6 +503,7 @@ so_code so_run_actor(so_session *s, int64_t type, so_str key)
     so_arena *arena = s->arena;
     so_code code = SO_CAUTION;
     s->cautious = false;
+    so_arena_reset(&s->batch_arenas[runner.arena]); /* what so_run_step() needs */
     for (int tries = 0; code == SO_CAUTION && tries < 2; tries++)
     {
         s->cautious = tries > 0;

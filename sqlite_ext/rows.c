@@ -28,7 +28,7 @@ typedef struct so_rows_cursor
 {
     sqlite3_vtab_cursor base;
     so_allocator allocator;
-    so_arena arena; /* values that are read from it */
+    so_arena arena; /* the value that is read from it */
     char *answer;
     so_json_iter iter;
     so_str row;
@@ -209,6 +209,7 @@ static int so_rows_column(sqlite3_vtab_cursor *base, sqlite3_context *context, i
     if (column >= table->columns)
         return SQLITE_OK;
     const char *name = table->names[column];
+    so_arena_reset(&cursor->arena); /* SQLite copies what it is given */
     if (!so_json_get(&cursor->arena, cursor->row, (so_str){name, strlen(name)}, &json))
         return SQLITE_OK;
     if (so_json_to_value(&cursor->arena, json, &value, &err) != SO_OK)
