@@ -57,7 +57,8 @@ typedef struct so_gate_slot
 typedef struct so_doorbell_file
 {
     atomic_uint magic;
-    atomic_uint unused[11];
+    atomic_int worker; /* the process that slept or woke last as a worker that takes all work, 0: it left */
+    atomic_uint unused[10];
     _Atomic int64_t noted_created_ms;
     _Atomic int64_t noted;
     so_bell_word work[2];
@@ -208,6 +209,8 @@ bool so_doorbell_wait(so_doorbell *doorbell, const so_waiting *waiting, uint32_t
     atomic_fetch_add(&word->waiting, 1);
     if (waiting->picky)
         atomic_fetch_add(&word->picky, 1);
+    else if (waiting->bell == SO_BELL_RUN)
+        atomic_store(&doorbell->file->worker, getpid());
     bool woken = so_sleep_on(&word->count, count, milliseconds);
     if (waiting->picky)
         atomic_fetch_sub(&word->picky, 1);
@@ -218,16 +221,28 @@ bool so_doorbell_wait(so_doorbell *doorbell, const so_waiting *waiting, uint32_t
 void so_doorbell_awake(so_doorbell *doorbell, so_bell bell, bool awake)
 {
     so_bell_word *word = so_bell_of(doorbell, bell, 0);
+    int worker = getpid();
     if (awake)
+    {
         atomic_fetch_add(&word->awake, 1);
-    else if (atomic_fetch_sub(&word->awake, 1) <= 0)
+        atomic_store(&doorbell->file->worker, worker);
+        return;
+    }
+    atomic_compare_exchange_strong(&doorbell->file->worker, &worker, 0);
+    if (atomic_fetch_sub(&word->awake, 1) <= 0)
         atomic_store(&word->awake, 0);
 }
 
+static bool so_process_dead(int process) { return kill(process, 0) != 0 && errno == ESRCH; }
+
+/* Whoever was killed is counted for ever; those who live say so again within a slice of their sleep. */
 bool so_doorbell_attended(const so_doorbell *doorbell, so_bell bell)
 {
     const so_bell_word *word = so_bell_of(doorbell, bell, 0);
-    return atomic_load(&word->awake) > 0 || atomic_load(&word->waiting) > atomic_load(&word->picky);
+    if (atomic_load(&word->awake) <= 0 && atomic_load(&word->waiting) <= atomic_load(&word->picky))
+        return false;
+    int worker = atomic_load(&doorbell->file->worker);
+    return worker != 0 && !so_process_dead(worker);
 }
 
 void so_doorbell_nobody_awake(so_doorbell *doorbell, so_bell bell)
@@ -319,7 +334,7 @@ static void so_gate_unblock(so_doorbell_file *file, unsigned ticket, unsigned *s
             *since = now;
         }
         int process = atomic_load(&file->slots[serving % SO_GATE_SLOTS].process);
-        bool dead = process == 0 || (kill(process, 0) != 0 && errno == ESRCH);
+        bool dead = process == 0 || so_process_dead(process);
         if (!dead && now - *since < SO_GATE_PASS_MS)
             return;
         so_gate_serve_next(file, serving);

@@ -34,12 +34,13 @@ def main():
             worker.wait()
             worker.stdout.close()
         times = []
-        for _ in range(5):
+        for _ in range(21):
             start = time.monotonic()
             db.execute("SELECT so_ask('T', 'a', 'one')").fetchall()
             times.append(time.monotonic() - start)
         db.close()
-    if sorted(times)[2] > 0.2:
+    # Left to a worker that seems to be there, it takes 20 ms and more.
+    if sorted(times)[10] > 0.015:
         sys.exit("so_ask took %s s after workers were killed in their sleep" % [round(t, 3) for t in times])
 
 
