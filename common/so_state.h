@@ -62,8 +62,7 @@ so_code so_state_assemble(so_state *state, so_str only, so_str *object);
 /* The names of the members that begin with `prefix`, as a compact JSON array in the order of their bytes. */
 so_code so_state_names(so_state *state, so_str prefix, so_str *names);
 
-/* From here so_state_undo() takes changes back; so_state_keep() forgets how. *changed: something differs
- * since the mark. */
+/* From here so_state_undo() takes changes back; so_state_changed(): something differs since then. */
 void so_state_mark(so_state *state);
 void so_state_undo(so_state *state);
 bool so_state_changed(const so_state *state);

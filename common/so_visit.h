@@ -78,8 +78,8 @@ so_code so_visit_fail(so_visit *visit, so_message *message, const so_operation *
 /* Writes what changed. */
 so_code so_visit_close(so_visit *visit);
 
-/* An actor whose retry became due or whose claim's lease ran out; *free_slot: nobody holds its head any more.
- */
+/* The head of an actor whose retry became due, or whose claim's lease ran out, goes to its lane (or becomes a
+ * dead letter); the visit is not closed. so_visit_wake() opens, does that if it is time, and closes. */
 so_code so_visit_expire(so_visit *visit);
 so_code so_visit_wake(so_session *s, int64_t type, so_str key, int64_t now_ms);
 
