@@ -306,7 +306,10 @@ so_code so_turn_conclude(so_turn *turn)
     so_session *s = turn->session;
     so_code code = SO_OK;
     if (turn->end == SO_TURN_REJECTED)
+    {
+        turn->destroys = false;
         return SO_OK;
+    }
     if (turn->new_state.p != NULL && turn->patch.p != NULL)
         return so_error_set(&s->err, SO_INVALID_ARGUMENT, "Give the whole state or a patch of it.",
                             "both state and patch were given");
@@ -348,6 +351,7 @@ so_code so_turn_run(so_turn *turn)
     s->turn = NULL;
     if (code == SO_OK && turn->end == SO_TURN_COMPLETED)
         return SO_OK;
+    turn->destroys = false;
     so_state_undo(turn->state);
     if (code == SO_UNDONE)
         return code;
