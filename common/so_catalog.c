@@ -53,7 +53,9 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
         "AND id - inbox < ?11 AND ?2 >= id - inbox + 3 + coalesce("
         "(SELECT max(id) FROM main.solidobj_mail WHERE type = ?3 AND key = ?4) - "
         "(SELECT min(id) FROM main.solidobj_mail WHERE type = ?3 AND key = ?4) + 1, 0) + "
-        "(SELECT count(*) FROM main.solidobj_later WHERE type = ?3 AND key = ?4) "
+        "(SELECT count(*) FROM main.solidobj_later WHERE type = ?3 AND key = ?4) + "
+        "coalesce((SELECT json_array_length(c.more) FROM main.solidobj_claim c "
+        "WHERE c.type = ?3 AND c.key = ?4), 0) "
         "AND (?12 IS NULL OR NOT EXISTS (SELECT 1 FROM main.solidobj_message k "
         "WHERE k.type = ?3 AND k.key = ?4 AND k.idempotency_key = ?12)) "
         "AND (?13 IS NULL OR EXISTS (SELECT 1 FROM main.solidobj_actor a "
@@ -217,17 +219,20 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
         SO_SQLITE("UPDATE main.solidobj_message SET idempotency_key = NULL, args = NULL WHERE id = ?1"),
     /* id, replacement */
     [SO_STMT_REPLACE] = SO_SQLITE("UPDATE main.solidobj_message SET replacement = ?2 WHERE id = ?1"),
-    /* type, key, limit -> unfinished messages, counted up to about the limit */
+    /* type, key, limit, more -> unfinished messages, counted up to about the limit; 0 if there is room for
+       `more` without counting the inbox, of which there may be a lot */
     [SO_STMT_MAILBOX_COUNT] =
-        SO_SQLITE("SELECT (SELECT count(*) FROM (SELECT 1 FROM main.solidobj_mail WHERE type = ?1 AND key = "
+        SO_SQLITE("SELECT CASE WHEN ?4 <= ?3 - sorted - unsorted THEN 0 ELSE sorted + "
+                  "(SELECT count(*) FROM main.solidobj_message "
+                  "WHERE id >= first AND status = 1 AND type = ?1 AND key = ?2) END "
+                  "FROM (SELECT inbox AS first, id - inbox + 1 AS unsorted, "
+                  "(SELECT count(*) FROM (SELECT 1 FROM main.solidobj_mail WHERE type = ?1 AND key = "
                   "?2 LIMIT ?3)) "
                   "+ (SELECT count(*) FROM main.solidobj_later WHERE type = ?1 AND key = ?2) "
                   "+ (SELECT count(*) FROM main.solidobj_queue WHERE type = ?1 AND key = ?2 AND head > 0) "
                   "+ coalesce((SELECT 1 + coalesce(json_array_length(more), 0) FROM main.solidobj_claim "
-                  "WHERE type = ?1 AND key = ?2), 0) "
-                  "+ (SELECT count(*) FROM main.solidobj_message "
-                  "WHERE id >= (SELECT inbox FROM main.solidobj_message ORDER BY id DESC LIMIT 1) "
-                  "AND status = 1 AND type = ?1 AND key = ?2)"),
+                  "WHERE type = ?1 AND key = ?2), 0) AS sorted "
+                  "FROM main.solidobj_message ORDER BY id DESC LIMIT 1)"),
     /* id, error, created_ms: an attempt of a message that was nobody's head, or is one in the queue */
     [SO_STMT_MESSAGE_CHARGE] = SO_SQLITE("UPDATE main.solidobj_message "
                                          "SET attempts = coalesce(attempts, 0) + 1, error = ?2 "

@@ -270,6 +270,13 @@ so_code so_mailbox_sort(so_session *s, int64_t now_ms, int64_t limit)
     return so_inbox_end(s, next);
 }
 
+so_code so_inbox_shorten(so_session *s)
+{
+    so_code code = s->port->methods->look(s->port, 0, (so_str){0}, NULL, &s->newest);
+    bool is_long = s->newest.id - s->newest.inbox >= SO_INBOX_MESSAGES;
+    return code == SO_OK && is_long ? so_mailbox_sort(s, so_now_ms(s), INT64_MAX) : code;
+}
+
 /* An actor whose slot has to move on: a retry that became due, a lease that ran out. */
 typedef struct so_wakings
 {

@@ -50,7 +50,8 @@ typedef struct so_arrival
 
 enum
 {
-    SO_ARRIVALS = 64
+    SO_ARRIVALS = 64,
+    SO_INBOX_MESSAGES = 256 /* a longer inbox is sorted by whoever meets it */
 };
 
 typedef struct so_arrivals
@@ -74,6 +75,9 @@ so_code so_mailbox_join(so_session *s, const so_arrival *arrival);
 
 /* Sorts up to `limit` messages of the inbox. */
 so_code so_mailbox_sort(so_session *s, int64_t now_ms, int64_t limit);
+
+/* Sorts all of an inbox that is long, for whoever sends many messages in one piece of work. */
+so_code so_inbox_shorten(so_session *s);
 
 /*
  * Begins a worker's piece of work. If a process died in a turn, that attempt is charged and committed first,

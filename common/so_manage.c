@@ -56,8 +56,8 @@ static so_code so_cancel_work(so_session *s, int64_t id, so_value *result)
     so_message message;
     const so_type *type;
     bool cancelled = false;
-    int64_t now_ms = so_now_ms(s);
     so_code code = so_managed_message(s, id, &message, &type);
+    int64_t now_ms = so_now_ms(s);
     if (code == SO_OK && message.status == SO_MESSAGE_UNFINISHED)
     {
         if (id >= s->newest.inbox)
@@ -115,6 +115,8 @@ static so_code so_retry_work(so_session *s, int64_t id, so_value *result)
         code = so_operation_find(s, type, dead.operation, &operation);
         if (code == SO_OK)
             code = so_message_allowed(s, operation);
+        if (code == SO_OK)
+            code = so_inbox_shorten(s);
         if (code == SO_OK)
             code = so_mailbox_room(s, operation->type, dead.key, 1);
         if (code == SO_OK)
@@ -225,8 +227,8 @@ static const so_option so_tick_table[] = {
 static so_code so_tick_work(so_session *s, so_brought *brought, bool *more)
 {
     so_brought now = {0};
-    int64_t now_ms = so_now_ms(s);
     so_code code = so_definitions_refresh(s);
+    int64_t now_ms = so_now_ms(s);
     s->expiry_looked_ms = 0; /* every lease is looked at */
     if (code == SO_OK)
         code = so_mailbox_sort(s, now_ms, INT64_MAX);

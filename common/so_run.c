@@ -132,8 +132,18 @@ static so_code so_run_head(so_runner *runner, so_visit *visit, bool *ended)
         message.operation = so_arena_copy_str(visit->arena, message.operation);
         if (error.p == NULL || message.operation.p == NULL)
             return so_error_nomem(&s->err);
-        code = so_visit_fail(visit, &message, operation, error, true, -1, &dead);
-        *ended = true;
+        dead = slot->attempts >= so_attempts_allowed(visit->type, operation, &message);
+        *ended = !dead || slot->more.p == NULL;
+        if (*ended)
+            code = so_visit_fail(visit, &message, operation, error, true, -1, &dead);
+        else
+        {
+            /* What was taken with it is not put back, only to be taken again. */
+            message.error = error;
+            code = so_visit_close_message(visit, &message, SO_MESSAGE_DEAD);
+            if (code == SO_OK)
+                code = so_claim_advance(s, visit->type->id, visit->actor.key, slot);
+        }
     }
     else if (turn.destroys)
         *ended = true;

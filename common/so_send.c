@@ -12,7 +12,6 @@
 
 enum
 {
-    SO_INBOX_MESSAGES = 256, /* a longer inbox is sorted by whoever meets it */
     SO_STORE_TRIES = 100
 };
 
@@ -142,7 +141,8 @@ static so_code so_mailbox_full(so_session *s, const so_type *type, so_str key)
 
 so_code so_mailbox_room(so_session *s, const so_type *type, so_str key, int64_t more)
 {
-    so_value params[] = {SO_VALUE_INT(type->id), SO_VALUE_STR(key), SO_VALUE_INT(type->options.max_mailbox)};
+    so_value params[] = {SO_VALUE_INT(type->id), SO_VALUE_STR(key), SO_VALUE_INT(type->options.max_mailbox),
+                         SO_VALUE_INT(more)};
     so_value column;
     bool found;
     so_code code = so_db_row(s, SO_STMT_MAILBOX_COUNT, params, &column, &found);
@@ -385,6 +385,7 @@ static so_code so_batch_send(so_session *s, so_str messages, so_buffer *ids)
 {
     so_json_iter iter;
     so_str element;
+    int count = 0;
     so_json_iter_init(&iter, s->arena, messages);
     while (so_json_iter_next(&iter, NULL, &element))
     {
@@ -393,6 +394,8 @@ static so_code so_batch_send(so_session *s, so_str messages, so_buffer *ids)
         so_code code = so_element_values(s, "messages", element, values);
         if (code == SO_OK)
             code = so_message_prepare(s, "so_send_batch", values, false, &message, NULL, NULL);
+        if (code == SO_OK && ++count % SO_INBOX_MESSAGES == 0)
+            code = so_inbox_shorten(s);
         if (code == SO_OK)
             code = so_message_store(s, &message, true);
         if (code != SO_OK)

@@ -294,7 +294,8 @@ static so_code so_actor_work(so_session *s, so_str type_name, so_str key, so_val
         code = s->port->methods->look(s->port, walk.type->id, key, &actor, &newest);
     if (code != SO_OK)
         return code;
-    so_value all[] = {SO_VALUE_INT(walk.type->id), SO_VALUE_STR(key), SO_VALUE_INT(INT64_MAX)};
+    so_value all[] = {SO_VALUE_INT(walk.type->id), SO_VALUE_STR(key), SO_VALUE_INT(INT64_MAX),
+                      SO_VALUE_INT(INT64_MAX)};
     so_value params[] = {all[0], all[1], SO_VALUE_INT(walk.now_ms), SO_VALUE_INT(newest.inbox),
                          SO_VALUE_INT(SO_ACTOR_MESSAGES)};
     so_buffer_init(&walk.head, s->arena);

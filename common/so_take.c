@@ -165,7 +165,9 @@ static so_code so_take_queued(so_session *s, const so_take *take, so_taken *take
     --*room;
     if (alone)
         *room = 0;
-    return code == SO_OK ? so_take_mail(s, take, type, one, room) : code;
+    /* One that has failed may fail again, and what is taken with it would only be put back. */
+    one->mailed = take->lane == SO_LANE_RUN && best[4].i > 0;
+    return code == SO_OK && !one->mailed ? so_take_mail(s, take, type, one, room) : code;
 }
 
 /* One message of the inbox: run it now, or sort it. *ended: it must not be taken in this batch, stop before
@@ -253,10 +255,13 @@ so_code so_mailbox_take(so_session *s, const so_take *take, so_taken *taken, siz
     so_code code = so_mailbox_due(s, take->now_ms, NULL);
     if (code == SO_OK)
         code = so_take_best(s, take, best, &any);
-    /* With a queue, what arrives goes to its end, so that neither starves the other. */
-    if (code == SO_OK && any && s->newest.inbox <= s->newest.id)
-        code = so_mailbox_sort(s, take->now_ms, 4 * SO_ARRIVALS);
-    ended = !any;
+    /* With a queue, what arrives goes to its end, so that neither starves the other. Half of a long inbox, so
+     * that turns that send much do not make it longer and longer. */
+    int64_t length = s->newest.id - s->newest.inbox + 1;
+    bool sorts = length > (any ? 0 : 4 * SO_INBOX_MESSAGES);
+    if (code == SO_OK && sorts)
+        code = so_mailbox_sort(s, take->now_ms, length / 2 > 4 * SO_ARRIVALS ? length / 2 : 4 * SO_ARRIVALS);
+    ended = !any && !sorts;
     while (code == SO_OK && !ended && room > 0 && (int64_t)*count < take->actors)
         code = so_take_queued(s, take, taken, count, &room, &ended);
     if (code == SO_OK && room > 0 && (int64_t)*count < take->actors && s->newest.inbox <= s->newest.id)

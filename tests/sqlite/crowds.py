@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+"""Many messages at once: the work for each does not grow with their number, and limits stay exact."""
+import json
+import sqlite3
+
+from fixture import Database, answer, call, check
+from places import broken_rules
+
+FEW, MANY = 3000, 12000
+SERIES = "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < ?) "
+
+
+def application(**options):
+    """max_mailbox is smaller than the crowds, so that what counts messages has to count."""
+    database = Database()
+    c = database.connect()
+    call(c, "SELECT so_install('{\"test\": true}')")
+    for name in ("T", "U"):
+        call(c, "SELECT so_define_actor(?, ?)", name, json.dumps({"max_mailbox": 2000, **options}))
+        call(c, "SELECT so_define_operation(?, 'one', 'SELECT 1 AS result')", name)
+        call(c, "SELECT so_define_operation(?, 'fail', 'SELECT json(''{'')')", name)
+        call(c, "SELECT so_define_operation(?, 'outside', NULL)", name)
+    call(c, "SELECT so_define_operation('T', 'fan', 'SELECT so_tell(''U'', :key || value, ''one'')"
+            " FROM json_each(''[1,2,3,4,5,6,7,8,9,10]''); SELECT 1 AS result')")
+    return database, c
+
+
+def send(c, count, operation, actors, options="{}"):
+    c.execute("BEGIN IMMEDIATE")
+    c.execute(SERIES + "SELECT so_send('T', 'k' || (i % ?), ?, NULL, ?) FROM r",
+              (count, actors, operation, options)).fetchall()
+    c.execute("COMMIT")
+
+
+def steps(c, work):
+    """How many steps SQLite's machine takes, in thousands."""
+    count = [0]
+
+    def step():
+        count[0] += 1
+
+    c.set_progress_handler(step, 1000)
+    work()
+    c.set_progress_handler(None, 0)
+    return count[0]
+
+
+def grows(name, work, factor=MANY / FEW, **options):
+    """work(c, n) gives a function; from FEW to MANY its work grows by not much more than the factor."""
+    taken = []
+    for count in (FEW, MANY):
+        database, c = application(**options)
+        taken.append(steps(c, work(c, count)))
+        check(not broken_rules(c), f"{name}: {broken_rules(c)}")
+        c.close()
+        database.close()
+    print(f"{name}: {taken[0]} and {taken[1]} thousand steps")
+    check(taken[1] < 1.5 * factor * taken[0], f"{name}: it grows by {taken[1] / taken[0]:.1f}, not about {factor:.1f}")
+
+
+def batch(c, count):
+    messages = json.dumps([{"type": "T", "key": f"k{i}", "operation": "one"} for i in range(count)])
+    return lambda: call(c, "SELECT so_send_batch(?)", messages)
+
+
+def fan(c, count):
+    send(c, count // 10, "fan", count)
+
+    def run():
+        turns = answer(c, "SELECT so_run(?)", json.dumps({"max_turns": count // 10}))
+        check(turns["completed"] == count // 10, f"all fan out: {turns}")
+
+    return run
+
+
+def retry(c, count):
+    send(c, count, "fail", count // 10)
+    check(answer(c, "SELECT so_run()")["dead"] == count, "all are dead letters")
+
+    def again():
+        c.execute("BEGIN IMMEDIATE")
+        sent = call(c, "WITH d AS MATERIALIZED (SELECT message FROM solidobj_dead_letters_view) SELECT count(so_retry(message)) FROM d")
+        c.execute("COMMIT")
+        check(sent == count, f"{sent} are sent again")
+
+    return again
+
+
+def fail(c, count):
+    """The longer the batch, the more would be put back after each."""
+    send(c, 900, "fail", 1)
+    return lambda: check(answer(c, "SELECT so_run(?)", json.dumps({"batch": count // 12}))["dead"] == 900, "all are dead")
+
+
+def limit():
+    """What a worker holds counts: max_mailbox is not passed by a single sender."""
+    database, c = application(max_mailbox=100)
+    send(c, 100, "outside", 1)
+    check(len(answer(c, "SELECT so_claim('w', '{\"batch\": 1000}')")) == 100, "all are claimed")
+    try:
+        call(c, "SELECT so_send('T', 'k0', 'one')")
+        check(False, "the mailbox is full, and one more was sent")
+    except sqlite3.OperationalError as error:
+        check(str(error).startswith("SO_MAILBOX_FULL"), f"a full mailbox: {error}")
+    c.close()
+    database.close()
+
+
+def clock():
+    """A clock that was moved and rolled back is not believed."""
+    database, c = application()
+    message = call(c, "SELECT so_send('T', 'k', 'one', NULL, '{\"delay_ms\": 60000}')")
+    c.execute("BEGIN IMMEDIATE")
+    call(c, "SELECT so_test_clock(100000)")
+    c.execute("ROLLBACK")
+    check(answer(c, "SELECT so_tick()")["delayed"] == 0, "it is not due")
+    check(answer(c, "SELECT so_status(?)", message)["status"] == "delayed", "it is delayed")
+    c.close()
+    database.close()
+
+
+def main():
+    grows("so_send_batch", batch)
+    grows("turns that tell", fan)
+    grows("so_retry of all in one transaction", retry, max_attempts=1)
+    grows("messages of one actor that fail, by the batch", fail, factor=1, max_attempts=1)
+    limit()
+    clock()
+
+
+main()
