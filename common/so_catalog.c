@@ -219,20 +219,22 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
         SO_SQLITE("UPDATE main.solidobj_message SET idempotency_key = NULL, args = NULL WHERE id = ?1"),
     /* id, replacement */
     [SO_STMT_REPLACE] = SO_SQLITE("UPDATE main.solidobj_message SET replacement = ?2 WHERE id = ?1"),
-    /* type, key, limit, more -> unfinished messages, counted up to about the limit; 0 if there is room for
-       `more` without counting the inbox, of which there may be a lot */
+    /* type, key, limit -> how many messages wait in the mail (up to about the limit) and later; how many are
+       at the head and claimed with it; newest id, inbox */
     [SO_STMT_MAILBOX_COUNT] =
-        SO_SQLITE("SELECT CASE WHEN ?4 <= ?3 - sorted - unsorted THEN 0 ELSE sorted + "
-                  "(SELECT count(*) FROM main.solidobj_message "
-                  "WHERE id >= first AND status = 1 AND type = ?1 AND key = ?2) END "
-                  "FROM (SELECT inbox AS first, id - inbox + 1 AS unsorted, "
-                  "(SELECT count(*) FROM (SELECT 1 FROM main.solidobj_mail WHERE type = ?1 AND key = "
-                  "?2 LIMIT ?3)) "
-                  "+ (SELECT count(*) FROM main.solidobj_later WHERE type = ?1 AND key = ?2) "
-                  "+ (SELECT count(*) FROM main.solidobj_queue WHERE type = ?1 AND key = ?2 AND head > 0) "
+        SO_SQLITE("SELECT (SELECT count(*) FROM (SELECT 1 FROM main.solidobj_mail "
+                  "WHERE type = ?1 AND key = ?2 LIMIT ?3)) "
+                  "+ (SELECT count(*) FROM main.solidobj_later WHERE type = ?1 AND key = ?2), "
+                  "(SELECT count(*) FROM main.solidobj_queue WHERE type = ?1 AND key = ?2 AND head > 0) "
                   "+ coalesce((SELECT 1 + coalesce(json_array_length(more), 0) FROM main.solidobj_claim "
-                  "WHERE type = ?1 AND key = ?2), 0) AS sorted "
-                  "FROM main.solidobj_message ORDER BY id DESC LIMIT 1)"),
+                  "WHERE type = ?1 AND key = ?2), 0), id, inbox "
+                  "FROM main.solidobj_message ORDER BY id DESC LIMIT 1"),
+    /* inbox, type, key -> messages of this actor in the inbox */
+    [SO_STMT_INBOX_COUNT] = SO_SQLITE("SELECT count(*) FROM main.solidobj_message "
+                                      "WHERE id >= ?1 AND status = 1 AND type = ?2 AND key = ?3"),
+    /* from -> id, type, key; by id */
+    [SO_STMT_INBOX_ACTORS] = SO_SQLITE("SELECT id, type, key FROM main.solidobj_message "
+                                       "WHERE id >= ?1 AND status = 1 ORDER BY id"),
     /* id, error, created_ms: an attempt of a message that was nobody's head, or is one in the queue */
     [SO_STMT_MESSAGE_CHARGE] = SO_SQLITE("UPDATE main.solidobj_message "
                                          "SET attempts = coalesce(attempts, 0) + 1, error = ?2 "

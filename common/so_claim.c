@@ -409,7 +409,7 @@ static so_code so_commit_work(so_session *s, so_settling *settling, so_str outco
     if (code == SO_OK && turn.end == SO_TURN_REJECTED)
         turn.tell_count = 0;
     if (code == SO_OK)
-        code = so_tells_check(&turn);
+        code = so_tells_check(&settling->visit, &turn);
     if (code == SO_OK)
         code = so_settling_finish(s, settling, &turn,
                                   turn.end == SO_TURN_REJECTED ? -settling->nonce : settling->nonce);

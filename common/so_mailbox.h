@@ -125,7 +125,7 @@ typedef struct so_take
     int64_t now_ms;
 } so_take;
 
-typedef struct so_taken
+struct so_taken
 {
     int64_t type;
     so_str key;
@@ -136,7 +136,7 @@ typedef struct so_taken
     so_buffer more;
     so_actor actor; /* as it was looked up, if `looked` */
     bool looked;
-} so_taken;
+};
 
 /*
  * Claims work and stores the claims; in a piece of work, with fresh definitions. `taken` has room for

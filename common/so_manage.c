@@ -7,6 +7,7 @@
 #include "so_names.h"
 #include "so_options.h"
 #include "so_read.h"
+#include "so_room.h"
 #include "so_send.h"
 #include "so_visit.h"
 
@@ -118,7 +119,7 @@ static so_code so_retry_work(so_session *s, int64_t id, so_value *result)
         if (code == SO_OK)
             code = so_inbox_shorten(s);
         if (code == SO_OK)
-            code = so_mailbox_room(s, operation->type, dead.key, 1);
+            code = so_mailbox_room(s, NULL, operation->type, dead.key, 1);
         if (code == SO_OK)
             code = s->port->methods->append(s->port, &fresh, s->newest.stamp, INT64_MAX, INT64_MAX,
                                             &dead.replacement, &stored);

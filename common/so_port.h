@@ -196,6 +196,9 @@ typedef struct so_port_methods
     /* How many rows this connection has changed so far: tells whether a turn wrote anything. */
     int64_t (*changes)(so_port *port);
 
+    /* A number that is another one once somebody else has committed. */
+    so_code (*others)(so_port *port, int64_t *number);
+
     int64_t (*now_ms)(so_port *port);   /* the database's own clock */
     int64_t (*ticks_ms)(so_port *port); /* a clock that only moves forward, for time-outs */
     int64_t (*random)(so_port *port);   /* 62 random bits, never 0 */

@@ -185,9 +185,18 @@ static so_code so_run_taken(so_runner *runner, const so_taken *taken, int64_t no
 
 static so_code so_run_claimed(so_runner *runner, int64_t now_ms)
 {
+    so_session *s = runner->session;
     so_code code = SO_OK;
     for (size_t i = 0; code == SO_OK && i < runner->count; i++)
+    {
+        if (runner->notes)
+        {
+            s->held = &runner->taken[i + 1];
+            s->held_count = runner->count - i - 1;
+        }
         code = so_run_taken(runner, &runner->taken[i], now_ms);
+    }
+    s->held_count = 0;
     runner->count = 0;
     return code;
 }

@@ -7,6 +7,7 @@
 #include "so_mailbox.h"
 #include "so_names.h"
 #include "so_options.h"
+#include "so_room.h"
 #include "so_visit.h"
 #include "so_when.h"
 
@@ -131,26 +132,6 @@ so_code so_message_prepare(so_session *s, const char *call, const so_value *args
     return code;
 }
 
-static so_code so_mailbox_full(so_session *s, const so_type *type, so_str key)
-{
-    return so_error_set(&s->err, SO_MAILBOX_FULL,
-                        "Wait until a worker has caught up, or raise max_mailbox of the type.",
-                        "the mailbox of %.*s '%.*s' holds max_mailbox (%lld) messages", (int)type->name.n,
-                        type->name.p, (int)key.n, key.p, (long long)type->options.max_mailbox);
-}
-
-so_code so_mailbox_room(so_session *s, const so_type *type, so_str key, int64_t more)
-{
-    so_value params[] = {SO_VALUE_INT(type->id), SO_VALUE_STR(key), SO_VALUE_INT(type->options.max_mailbox),
-                         SO_VALUE_INT(more)};
-    so_value column;
-    bool found;
-    so_code code = so_db_row(s, SO_STMT_MAILBOX_COUNT, params, &column, &found);
-    if (code == SO_OK && column.i + more > type->options.max_mailbox)
-        code = so_mailbox_full(s, type, key);
-    return code;
-}
-
 void so_message_ring(so_session *s, const so_message *message)
 {
     const so_type *type = so_type_by_id(s, message->type);
@@ -237,7 +218,7 @@ static so_code so_message_refused(so_session *s, so_message *message, so_str typ
     if (s->newest.id - s->newest.inbox < *max_inbox)
     {
         *max_mailbox = INT64_MAX;
-        return so_mailbox_room(s, type, message->key, 1);
+        return so_mailbox_room(s, NULL, type, message->key, 1);
     }
     code = so_work_begin(s);
     if (code == SO_INSIDE_STATEMENT)
@@ -272,6 +253,7 @@ so_code so_message_store(so_session *s, so_message *message, bool within)
         if (code == SO_OK && stored)
         {
             s->sent = message->id;
+            so_crowd_appended(s, message->id);
             so_message_ring(s, message);
         }
         if (code != SO_OK || stored)

@@ -54,9 +54,6 @@ so_code so_addressee_check(so_session *s, const so_message *message, bool *there
 /* Tells workers of a message that was stored. */
 void so_message_ring(so_session *s, const so_message *message);
 
-/* Within a piece of work: whether the actor's mailbox takes `more` messages. SO_MAILBOX_FULL. */
-so_code so_mailbox_room(so_session *s, const so_type *type, so_str key, int64_t more);
-
 /* Adds a message to those that the turn sends when it commits: from an element of tell, or from five values.
  */
 so_code so_tell_element(so_turn *turn, so_str element);

@@ -4,6 +4,7 @@
 #include "so_session.h"
 
 #include "so_engine.h"
+#include "so_room.h"
 
 void so_session_init(so_session *session, so_port *port, so_allocator allocator)
 {
@@ -19,6 +20,7 @@ void so_session_init(so_session *session, so_port *port, so_allocator allocator)
 
 void so_session_free(so_session *session)
 {
+    so_crowd_free(session);
     so_arena_free(&session->call_arena);
     so_arena_free(&session->turn_arena);
     so_arena_free(&session->batch_arenas[0]);

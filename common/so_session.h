@@ -67,6 +67,9 @@ typedef struct so_definitions
     size_t type_count;
 } so_definitions;
 
+typedef struct so_taken so_taken;
+typedef struct so_crowd so_crowd;
+
 struct so_session
 {
     so_port *port;
@@ -83,8 +86,11 @@ struct so_session
     const so_value *answer; /* what the call that is running has answered so far; its memory is reserved
                                before a commit */
     int depth;
-    bool cautious;            /* a mark before each turn, whatever its handler looks like */
-    int64_t sent;             /* the message that was sent last here, outside a turn */
+    bool cautious;        /* a mark before each turn, whatever its handler looks like */
+    int64_t sent;         /* the message that was sent last here, outside a turn */
+    const so_taken *held; /* what this piece of work took and has not begun */
+    size_t held_count;
+    so_crowd *crowd;          /* so_room.c's, or NULL */
     int64_t expiry_looked_ms; /* when this connection last looked for leases that ran out */
 };
 

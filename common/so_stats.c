@@ -10,6 +10,7 @@
 #include "so_mailbox.h"
 #include "so_names.h"
 #include "so_read.h"
+#include "so_room.h"
 #include "so_write.h"
 
 enum
@@ -284,8 +285,7 @@ static so_code so_actor_work(so_session *s, so_str type_name, so_str key, so_val
     so_actor actor;
     so_newest newest;
     so_buffer buffer;
-    so_value unfinished = SO_VALUE_INT(0);
-    bool found;
+    int64_t unfinished = 0;
     so_actor_walk walk = {.actor = &actor, .now_ms = so_now_ms(s)};
     so_code code = s->turn == NULL ? so_definitions_refresh(s) : SO_OK;
     if (code == SO_OK)
@@ -294,13 +294,11 @@ static so_code so_actor_work(so_session *s, so_str type_name, so_str key, so_val
         code = s->port->methods->look(s->port, walk.type->id, key, &actor, &newest);
     if (code != SO_OK)
         return code;
-    so_value all[] = {SO_VALUE_INT(walk.type->id), SO_VALUE_STR(key), SO_VALUE_INT(INT64_MAX),
-                      SO_VALUE_INT(INT64_MAX)};
-    so_value params[] = {all[0], all[1], SO_VALUE_INT(walk.now_ms), SO_VALUE_INT(newest.inbox),
-                         SO_VALUE_INT(SO_ACTOR_MESSAGES)};
+    so_value params[] = {SO_VALUE_INT(walk.type->id), SO_VALUE_STR(key), SO_VALUE_INT(walk.now_ms),
+                         SO_VALUE_INT(newest.inbox), SO_VALUE_INT(SO_ACTOR_MESSAGES)};
     so_buffer_init(&walk.head, s->arena);
     so_buffer_init(&walk.messages, s->arena);
-    code = so_db_row(s, SO_STMT_MAILBOX_COUNT, all, &unfinished, &found);
+    code = so_mailbox_count(s, walk.type->id, key, INT64_MAX, &unfinished);
     if (code == SO_OK)
         code = so_db_each(s, SO_STMT_ACTOR_UNSORTED, params, so_actor_unsorted, &walk);
     if (code == SO_OK)
@@ -308,7 +306,7 @@ static so_code so_actor_work(so_session *s, so_str type_name, so_str key, so_val
     if (code != SO_OK)
         return code;
     so_buffer_init(&buffer, s->arena);
-    so_actor_write(s, &buffer, &walk, unfinished.i);
+    so_actor_write(s, &buffer, &walk, unfinished);
     return so_write_result(s, &buffer, '}', result);
 }
 

@@ -4,7 +4,14 @@
  */
 #include "so_mailbox.h"
 
+#include <string.h>
+
 #include "so_json.h"
+
+enum
+{
+    SO_FIRST_COLUMNS = 9
+};
 
 bool so_name_in(so_session *s, so_str names, so_str name)
 {
@@ -26,46 +33,107 @@ static bool so_take_allows(so_session *s, const so_take *take, const so_type *ty
            so_name_in(s, take->types, type->name) && so_name_in(s, take->operations, operation->name);
 }
 
-/* The first of one lane of the queue; keeps the better of it and *best. */
-static so_code so_take_candidate(so_session *s, const so_take *take, const so_type *type, so_str operation,
-                                 so_value best[9], bool *any)
+/* What waits first in one class of the lane, as SO_STMT_QUEUE_FIRST gives it. */
+typedef struct so_candidate
+{
+    so_str class;
+    bool known;    /* row is what waits there now */
+    so_value *row; /* NULL: nothing */
+} so_candidate;
+
+typedef struct so_candidates
+{
+    so_candidate *all;
+    size_t count;
+} so_candidates;
+
+static so_code so_candidates_add(so_session *s, const so_take *take, const so_type *type, so_str operation,
+                                 so_candidates *list)
 {
     so_str class = so_lane_class(s, take->lane, type->id, operation);
-    so_value params[] = {SO_VALUE_INT(take->lane), SO_VALUE_STR(class)};
-    so_value columns[9];
-    bool found;
-    so_code code = so_db_row(s, SO_STMT_QUEUE_FIRST, params, columns, &found);
-    if (code != SO_OK || !found || (*any && best[3].i <= columns[3].i))
-        return code;
-    for (int i = 0; i < 9; i++)
-        best[i] = columns[i];
-    *any = true;
-    return SO_OK;
+    list->all[list->count++] = (so_candidate){.class = class};
+    return class.p == NULL ? so_error_nomem(&s->err) : SO_OK;
 }
 
-static so_code so_take_best(so_session *s, const so_take *take, so_value best[9], bool *any)
+static so_code so_candidates_list(so_session *s, const so_take *take, so_candidates *list)
 {
+    size_t most = 0;
     so_code code = SO_OK;
-    *any = false;
+    for (size_t i = 0; i < s->definitions.type_count; i++)
+        most += take->lane == SO_LANE_RUN ? 1 : s->definitions.types[i].operation_count;
+    list->count = 0;
+    list->all = so_arena_alloc(s->arena, (most + 1) * sizeof *list->all);
+    if (list->all == NULL)
+        return so_error_nomem(&s->err);
     for (size_t i = 0; code == SO_OK && i < s->definitions.type_count; i++)
     {
         const so_type *type = &s->definitions.types[i];
         if (!so_name_in(s, take->types, type->name))
             continue;
         if (take->lane == SO_LANE_RUN)
-            code = so_take_candidate(s, take, type, SO_STR(""), best, any);
+            code = so_candidates_add(s, take, type, SO_STR(""), list);
         else
             for (size_t j = 0; code == SO_OK && j < type->operation_count; j++)
                 if (so_take_allows(s, take, type, &type->operations[j]))
-                    code = so_take_candidate(s, take, type, type->operations[j].name, best, any);
+                    code = so_candidates_add(s, take, type, type->operations[j].name, list);
+    }
+    return code;
+}
+
+static so_code so_candidate_look(so_session *s, const so_take *take, so_candidate *candidate)
+{
+    so_value params[] = {SO_VALUE_INT(take->lane), SO_VALUE_STR(candidate->class)};
+    so_value columns[SO_FIRST_COLUMNS];
+    bool found;
+    if (candidate->known)
+        return SO_OK;
+    so_code code = so_db_row(s, SO_STMT_QUEUE_FIRST, params, columns, &found);
+    if (code != SO_OK)
+        return code;
+    candidate->known = true;
+    candidate->row = NULL;
+    if (!found)
+        return SO_OK;
+    candidate->row = so_arena_alloc(s->arena, sizeof columns);
+    if (candidate->row == NULL)
+        return so_error_nomem(&s->err);
+    memcpy(candidate->row, columns, sizeof columns);
+    return SO_OK;
+}
+
+/* The one that has waited longest; NULL: none. */
+static so_code so_candidates_best(so_session *s, const so_take *take, so_candidates *list,
+                                  so_candidate **best)
+{
+    so_code code = SO_OK;
+    *best = NULL;
+    for (size_t i = 0; code == SO_OK && i < list->count; i++)
+    {
+        so_candidate *candidate = &list->all[i];
+        code = so_candidate_look(s, take, candidate);
+        if (candidate->row != NULL && (*best == NULL || candidate->row[3].i < (*best)->row[3].i))
+            *best = candidate;
+    }
+    return code;
+}
+
+static so_code so_candidates_any(so_session *s, const so_take *take, so_candidates *list, bool *any)
+{
+    so_code code = SO_OK;
+    *any = false;
+    for (size_t i = 0; code == SO_OK && !*any && i < list->count; i++)
+    {
+        code = so_candidate_look(s, take, &list->all[i]);
+        *any = list->all[i].row != NULL;
     }
     return code;
 }
 
 so_code so_mailbox_ready(so_session *s, const so_take *take, bool *any)
 {
-    so_value best[9];
-    return so_take_best(s, take, best, any);
+    so_candidates list;
+    so_code code = so_candidates_list(s, take, &list);
+    return code == SO_OK ? so_candidates_any(s, take, &list, any) : code;
 }
 
 static so_code so_taken_start(so_session *s, const so_take *take, so_taken *taken, const so_type *type,
@@ -131,15 +199,15 @@ static so_code so_take_mail(so_session *s, const so_take *take, const so_type *t
 }
 
 /* Takes the best actor of the queue. *ended: nothing there, or it has to go alone. */
-static so_code so_take_queued(so_session *s, const so_take *take, so_taken *taken, size_t *count,
-                              int64_t *room, bool *ended)
+static so_code so_take_queued(so_session *s, const so_take *take, so_candidates *list, so_taken *taken,
+                              size_t *count, int64_t *room, bool *ended)
 {
-    so_value best[9];
-    bool any;
-    so_code code = so_take_best(s, take, best, &any);
-    *ended = code != SO_OK || !any;
+    so_candidate *candidate;
+    so_code code = so_candidates_best(s, take, list, &candidate);
+    *ended = code != SO_OK || candidate == NULL;
     if (*ended)
         return code;
+    const so_value *best = candidate->row;
     const so_type *type = so_type_by_id(s, best[0].i);
     const so_operation *operation = so_operation_by_name(type, best[7].s);
     bool alone = so_take_alone(take, type, operation, best[4].i, best[8].i);
@@ -149,6 +217,7 @@ static so_code so_take_queued(so_session *s, const so_take *take, so_taken *take
         *room = 0;
         return SO_OK;
     }
+    candidate->known = false;
     so_slot before = {.kind = SO_SLOT_QUEUED, .lane = take->lane, .nonce = best[5].i};
     if (best[6].type == SO_TEXT)
         before.error = best[6].s;
@@ -249,21 +318,25 @@ so_code so_mailbox_take(so_session *s, const so_take *take, so_taken *taken, siz
 {
     int64_t room = take->total;
     bool ended = false;
-    so_value best[9];
     bool any = false;
+    so_candidates list;
     *count = 0;
     so_code code = so_mailbox_due(s, take->now_ms, NULL);
     if (code == SO_OK)
-        code = so_take_best(s, take, best, &any);
+        code = so_candidates_list(s, take, &list);
+    if (code == SO_OK)
+        code = so_candidates_any(s, take, &list, &any);
     /* With a queue, what arrives goes to its end, so that neither starves the other. Half of a long inbox, so
      * that turns that send much do not make it longer and longer. */
     int64_t length = s->newest.id - s->newest.inbox + 1;
     bool sorts = length > (any ? 0 : 4 * SO_INBOX_MESSAGES);
     if (code == SO_OK && sorts)
         code = so_mailbox_sort(s, take->now_ms, length / 2 > 4 * SO_ARRIVALS ? length / 2 : 4 * SO_ARRIVALS);
+    for (size_t i = 0; code == SO_OK && sorts && i < list.count; i++)
+        list.all[i].known = false;
     ended = !any && !sorts;
     while (code == SO_OK && !ended && room > 0 && (int64_t)*count < take->actors)
-        code = so_take_queued(s, take, taken, count, &room, &ended);
+        code = so_take_queued(s, take, &list, taken, count, &room, &ended);
     if (code == SO_OK && room > 0 && (int64_t)*count < take->actors && s->newest.inbox <= s->newest.id)
         code = so_take_inbox(s, take, taken, count, &room);
     for (size_t i = 0; code == SO_OK && i < *count; i++)

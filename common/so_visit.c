@@ -7,6 +7,7 @@
 
 #include "so_json.h"
 #include "so_mailbox.h"
+#include "so_room.h"
 #include "so_send.h"
 
 void so_visit_resume(so_visit *visit, so_session *s, so_arena *arena, const so_type *type,
@@ -120,7 +121,7 @@ int64_t so_backoff_ms(const so_type *type, int64_t attempt)
 
 /* The messages that a turn sends. What could refuse them is checked before anything is written; one that
  * repeats a key, or is sent only to who is gone, is dropped here and takes no room. */
-so_code so_tells_check(so_turn *turn)
+so_code so_tells_check(const so_visit *visit, so_turn *turn)
 {
     so_session *s = turn->session;
     size_t kept = 0;
@@ -153,7 +154,7 @@ so_code so_tells_check(so_turn *turn)
         }
         bool stays = code == SO_OK && !repeats && there;
         if (stays && (!begins || same > type->options.max_mailbox))
-            code = so_mailbox_room(s, type, tell.key, same);
+            code = so_mailbox_room(s, begins ? NULL : visit, type, tell.key, same);
         if (code != SO_OK)
             return code;
         if (stays)
@@ -188,6 +189,7 @@ static so_code so_tells_send(so_visit *visit, so_turn *turn)
         if (!stored)
             return so_error_set(&s->err, SO_BLOCKED, "Try again.", "the definitions changed during the turn");
         s->newest.id = id;
+        so_crowd_appended(s, id);
         so_message_ring(s, &turn->tells[i]);
     }
     return SO_OK;
@@ -372,7 +374,7 @@ so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operat
     code = so_turn_run(turn);
     if (code == SO_OK && turn->end == SO_TURN_COMPLETED && turn->tell_count > 0)
     {
-        code = so_tells_check(turn);
+        code = so_tells_check(visit, turn);
         if (code == SO_MAILBOX_FULL || code == SO_IDEMPOTENCY_CONFLICT)
         {
             so_state_undo(&visit->state);

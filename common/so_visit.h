@@ -7,7 +7,9 @@
 
 #include "so_turn.h"
 
-typedef struct so_visit
+typedef struct so_visit so_visit;
+
+struct so_visit
 {
     so_session *session;
     so_arena *arena;
@@ -22,7 +24,7 @@ typedef struct so_visit
     int64_t stored_version, stored_revision; /* of the actor before that */
     int64_t version; /* of the state that this visit's turns leave: the type's, or the claim's */
     int64_t now_ms;
-} so_visit;
+};
 
 /* Looks the actor up. `arena` lives until so_visit_close(). In a piece of work, with fresh definitions. */
 so_code so_visit_open(so_visit *visit, so_session *s, so_arena *arena, const so_type *type, so_str key,
@@ -84,7 +86,7 @@ so_code so_visit_expire(so_visit *visit);
 so_code so_visit_wake(so_session *s, int64_t type, so_str key, int64_t now_ms);
 
 /* Whether the mailboxes of what the turn sends have room. SO_MAILBOX_FULL. */
-so_code so_tells_check(so_turn *turn);
+so_code so_tells_check(const so_visit *visit, so_turn *turn);
 
 /* Reads a message; *found false: there is none (or it is not a message). */
 so_code so_message_read(so_session *s, int64_t id, so_message *message, bool *found);

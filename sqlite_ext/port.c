@@ -513,6 +513,7 @@ static const so_port_methods so_sqlite_methods = {
     .undo = so_sqlite_mark_undo,
     .release = so_sqlite_mark_release,
     .changes = so_port_changes,
+    .others = so_sqlite_others,
     .now_ms = so_port_now_ms,
     .ticks_ms = so_sqlite_ticks_ms,
     .random = so_port_random,

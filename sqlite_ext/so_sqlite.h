@@ -131,6 +131,7 @@ void so_sqlite_gate_out(so_sqlite *connection);
 
 /* Waking up (waking.c). Rings now, or with the commit of the transaction that is open, or forgets the rings.
  */
+so_code so_sqlite_others(so_port *port, int64_t *number);
 void so_sqlite_arm(so_port *port, const so_waiting *waiting);
 so_code so_sqlite_wait(so_port *port, const so_waiting *waiting, int64_t milliseconds);
 void so_sqlite_ring(so_port *port, so_bell bell, int64_t message, bool everybody);

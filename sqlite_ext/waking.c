@@ -46,19 +46,26 @@ void so_sqlite_arm(so_port *port, const so_waiting *waiting)
         connection->armed = so_doorbell_count(doorbell, waiting);
 }
 
-/* Whether somebody else has committed since the last look; SO_ENGINE when interrupted. */
-static so_code so_news(so_sqlite *connection, bool *news)
+so_code so_sqlite_others(so_port *port, int64_t *number)
 {
+    so_sqlite *connection = (so_sqlite *)port;
     sqlite3_stmt *statement;
     so_code code = so_sqlite_control_statement(connection, SO_CONTROL_DATA_VERSION, &statement);
     if (code != SO_OK)
         return code;
-    int64_t version = connection->data_version;
     if (sqlite3_step(statement) == SQLITE_ROW)
-        version = sqlite3_column_int64(statement, 0);
+        *number = sqlite3_column_int64(statement, 0);
+    return so_sqlite_done(connection, statement, SO_OK);
+}
+
+/* Whether somebody else has committed since the last look; SO_ENGINE when interrupted. */
+static so_code so_news(so_sqlite *connection, bool *news)
+{
+    int64_t version = connection->data_version;
+    so_code code = so_sqlite_others(&connection->port, &version);
     *news = version != connection->data_version;
     connection->data_version = version;
-    return so_sqlite_done(connection, statement, SO_OK);
+    return code;
 }
 
 so_code so_sqlite_wait(so_port *port, const so_waiting *waiting, int64_t milliseconds)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Many messages at once: the work for each does not grow with their number, and limits stay exact."""
 import json
+import os
 import sqlite3
 
 from fixture import Database, answer, call, check
@@ -10,9 +11,11 @@ FEW, MANY = 3000, 12000
 SERIES = "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < ?) "
 
 
-def application(**options):
+def application(doorbell=True, **options):
     """max_mailbox is smaller than the crowds, so that what counts messages has to count."""
     database = Database()
+    if not doorbell:
+        os.mkdir(database.path + "-solidobj")
     c = database.connect()
     call(c, "SELECT so_install('{\"test\": true}')")
     for name in ("T", "U"):
@@ -92,6 +95,85 @@ def fail(c, count):
     return lambda: check(answer(c, "SELECT so_run(?)", json.dumps({"batch": count // 12}))["dead"] == 900, "all are dead")
 
 
+def statement(c, count):
+    """Under a statement that writes nothing can be sorted: the inbox is as long as the statement."""
+    c.execute("CREATE TABLE sent(message)")
+    rows = SERIES + "INSERT INTO sent SELECT so_send('T', 'k' || i, 'one') FROM r"
+    return lambda: c.execute(rows, (count,))
+
+
+def hot_statement(c, count):
+    """The same with one actor at its limit from the start."""
+    send(c, 2000, "one", 1)
+    return statement(c, count)
+
+
+def claim(c, count):
+    """The more operations, the more to look for, but not for each actor that is taken."""
+    for i in range(count // 40):
+        call(c, "SELECT so_define_operation('T', ?, NULL)", f"outside{i}")
+    for i in range(100):
+        call(c, "SELECT so_send('T', ?, ?)", f"k{i}", f"outside{i % 50}")
+    call(c, "SELECT so_tick()")
+    return lambda: check(len(answer(c, "SELECT so_claim('w', '{\"max\": 100}')")) == 100, "all are claimed")
+
+
+def held():
+    """What so_run has taken into memory counts as well, and the message that ends does not; with claims in the tables
+    as well as without (no doorbell)."""
+    for batch, doorbell in ((1, True), (32, True), (1, False), (32, False)):
+        database, c = application(doorbell=doorbell)
+        call(c, "SELECT so_define_actor('B', '{\"max_mailbox\": 5}')")
+        call(c, "SELECT so_define_operation('B', 'one', 'SELECT 1 AS result')")
+        call(c, "SELECT so_define_operation('T', 'more', 'SELECT so_tell(''B'', ''k'', ''one'')', '{\"max_attempts\": 1}')")
+        call(c, "SELECT so_define_operation('B', 'again', 'SELECT so_tell(''B'', ''k'', ''one'')', '{\"max_attempts\": 1}')")
+        call(c, "SELECT so_send('T', 'k', 'more')")
+        for _ in range(5):
+            call(c, "SELECT so_send('B', 'k', 'one')")
+        ended = answer(c, "SELECT so_run(?)", json.dumps({"batch": batch}))
+        check((ended["completed"], ended["dead"]) == (5, 1), f"batch {batch}: B is full: {ended}")
+        for _ in range(5):
+            call(c, "SELECT so_send('B', 'k', 'again')")
+        ended = answer(c, "SELECT so_run(?)", json.dumps({"batch": batch, "max_turns": 5}))
+        check(ended["completed"] == 5, f"batch {batch}: the message that ends makes room for one: {ended}")
+        c.close()
+        database.close()
+
+
+def rolled_back():
+    """What was counted and rolled back, and whose ids went to other messages, is not believed."""
+    for own in (True, False):
+        database, c = application(max_mailbox=100)
+        call(c, "SELECT so_define_actor('U', '{\"max_mailbox\": 1000000}')")
+        other = database.connect()
+        c.execute("CREATE TABLE sent(message)")
+        rows = SERIES + "INSERT INTO sent SELECT so_send(?, ?, 'one') FROM r"
+        c.execute("BEGIN IMMEDIATE")
+        c.execute("SAVEPOINT s")
+        c.execute(SERIES + "INSERT INTO sent SELECT so_send('T', 'k' || i, 'one') FROM r", (250,))
+        c.execute("ROLLBACK TO s" if own else "ROLLBACK")
+        if not own:
+            other.execute("BEGIN IMMEDIATE")
+        c_or_other = c if own else other
+        c_or_other.execute(rows, (60, "T", "a"))
+        c_or_other.execute(rows, (300, "U", "a"))
+        if not own:
+            other.execute("COMMIT")
+            c.execute("BEGIN IMMEDIATE")
+        c.execute(rows, (40, "T", "a"))
+        try:
+            c.execute(rows, (1, "T", "a"))
+            check(False, f"own {own}: more than max_mailbox were sent")
+        except sqlite3.OperationalError as error:
+            check(str(error).startswith("SO_MAILBOX_FULL"), f"own {own}: {error}")
+        c.execute(rows, (100, "T", "b"))
+        c.execute("COMMIT")
+        check(answer(c, "SELECT so_actor('T', 'a')")["mailbox"]["waiting"] == 100, "100 of a are there")
+        other.close()
+        c.close()
+        database.close()
+
+
 def limit():
     """What a worker holds counts: max_mailbox is not passed by a single sender."""
     database, c = application(max_mailbox=100)
@@ -124,7 +206,12 @@ def main():
     grows("turns that tell", fan)
     grows("so_retry of all in one transaction", retry, max_attempts=1)
     grows("messages of one actor that fail, by the batch", fail, factor=1, max_attempts=1)
+    grows("one statement that sends all", statement)
+    grows("the same beside a full mailbox", hot_statement)
+    grows("so_claim of 100 by the operations", claim, factor=2.5)
     limit()
+    held()
+    rolled_back()
     clock()
 
 
