@@ -25,29 +25,30 @@ typedef struct so_catalog_entry
     "nonce = NULL, args = NULL, result = NULL, error = NULL, idempotency_key = NULL, replacement = NULL "
 
 static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
-    /* -> id, inbox, stamp, when the first delayed message is due */
+    /* -> id, inbox, stamp, when the first delayed message is due, status */
     [SO_STMT_NEWEST] = SO_SQLITE("SELECT id, inbox, stamp, "
-                                 "(SELECT due_ms FROM main.solidobj_later ORDER BY due_ms LIMIT 1) "
+                                 "(SELECT due_ms FROM main.solidobj_later ORDER BY due_ms LIMIT 1), status "
                                  "FROM main.solidobj_message ORDER BY id DESC LIMIT 1"),
     /* type, key -> as NEWEST; actor: incarnation … state; queue: head … error; claim: head … error */
-    [SO_STMT_LOOK] =
-        SO_SQLITE("SELECT n.id, n.inbox, n.stamp, "
-                  "(SELECT due_ms FROM main.solidobj_later ORDER BY due_ms LIMIT 1), "
-                  "a.incarnation, a.revision, a.turns, a.last, a.created_ms, a.updated_ms, a.members, "
-                  "a.bytes, a.state, a.version, "
-                  "q.head, q.lane, q.rank, q.attempts, q.nonce, q.error, q.class, "
-                  "c.head, c.lane, c.attempts, c.nonce, c.expires_ms, c.worker, c.more, c.error, c.version "
-                  "FROM (SELECT id, inbox, stamp FROM main.solidobj_message ORDER BY id DESC LIMIT 1) n "
-                  "LEFT JOIN main.solidobj_actor a ON a.type = ?1 AND a.key = ?2 "
-                  "LEFT JOIN main.solidobj_queue q ON q.type = ?1 AND q.key = ?2 "
-                  "LEFT JOIN main.solidobj_claim c ON c.type = ?1 AND c.key = ?2"),
+    [SO_STMT_LOOK] = SO_SQLITE(
+        "SELECT n.id, n.inbox, n.stamp, "
+        "(SELECT due_ms FROM main.solidobj_later ORDER BY due_ms LIMIT 1), n.status, "
+        "a.incarnation, a.revision, a.turns, a.last, a.created_ms, a.updated_ms, a.members, "
+        "a.bytes, a.state, a.version, "
+        "q.head, q.lane, q.rank, q.attempts, q.nonce, q.error, q.class, "
+        "c.head, c.lane, c.attempts, c.nonce, c.expires_ms, c.worker, c.more, c.error, c.version "
+        "FROM (SELECT id, inbox, stamp, status FROM main.solidobj_message ORDER BY id DESC LIMIT 1) n "
+        "LEFT JOIN main.solidobj_actor a ON a.type = ?1 AND a.key = ?2 "
+        "LEFT JOIN main.solidobj_queue q ON q.type = ?1 AND q.key = ?2 "
+        "LEFT JOIN main.solidobj_claim c ON c.type = ?1 AND c.key = ?2"),
     /* stamp, max_mailbox, type, key, operation, created_ms, due_ms, max_attempts, keep, args, max_inbox,
        idempotency_key, only to (NULL: anybody, 0: a living actor, else this incarnation) */
     [SO_STMT_APPEND] = SO_SQLITE(
         "INSERT INTO main.solidobj_message"
         "(id, inbox, stamp, status, type, key, operation, created_ms, due_ms, max_attempts, keep, args, "
-        "idempotency_key) "
-        "SELECT id + 1, inbox, stamp, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?12 "
+        "idempotency_key, previous) "
+        "SELECT id + 1, inbox, stamp, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?12, CASE status WHEN 0 THEN id "
+        "END "
         "FROM main.solidobj_message "
         "WHERE id = (SELECT max(id) FROM main.solidobj_message) AND stamp = ?1 "
         "AND id - inbox < ?11 AND ?2 >= id - inbox + 3 + coalesce("
@@ -78,6 +79,8 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     /* id: a message that is not the newest, and an empty row before it */
     [SO_STMT_FORGET] = SO_SQLITE("DELETE FROM main.solidobj_message WHERE id IN (?1, ?1 - 1) "
                                  "AND CASE id WHEN ?1 THEN status > 0 ELSE status = 0 END"),
+    /* id: if it is empty */
+    [SO_STMT_FORGET_HOLLOW] = SO_SQLITE("DELETE FROM main.solidobj_message WHERE id = ?1 AND status = 0"),
     /* An empty row that was the newest until the one came that has just been emptied. */
     [SO_STMT_FORGET_EMPTY] = SO_SQLITE("DELETE FROM main.solidobj_message WHERE status = 0 AND id = "
                                        "(SELECT max(id) FROM main.solidobj_message WHERE id < "
@@ -188,12 +191,14 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     /* All that removes an actor: type, key, a message to leave, inbox, incarnation, last. The newest row is
        only emptied. */
     [SO_STMT_DESTROY_WAITING] =
-        SO_SQLITE("DELETE FROM main.solidobj_message WHERE id IN ("
-                  "SELECT id FROM main.solidobj_mail WHERE type = ?1 AND key = ?2 "
+        SO_SQLITE("WITH waiting(id) AS (SELECT id FROM main.solidobj_mail WHERE type = ?1 AND key = ?2 "
                   "UNION ALL SELECT id FROM main.solidobj_later WHERE type = ?1 AND key = ?2 "
                   "UNION ALL SELECT id FROM main.solidobj_message "
                   "WHERE id >= ?4 AND status = 1 AND type = ?1 AND key = ?2) "
-                  "AND id <> ?3 AND status = 1 AND id < (SELECT max(id) FROM main.solidobj_message)"),
+                  "DELETE FROM main.solidobj_message "
+                  "WHERE id IN (SELECT id FROM waiting UNION ALL SELECT id - 1 FROM waiting) "
+                  "AND (status = 0 OR (status = 1 AND type = ?1 AND key = ?2 AND id <> ?3)) "
+                  "AND id < (SELECT max(id) FROM main.solidobj_message)"),
     [SO_STMT_DESTROY_HISTORY] =
         SO_SQLITE("WITH RECURSIVE chain(id) AS (VALUES(?6) UNION ALL "
                   "SELECT m.previous FROM chain JOIN main.solidobj_message m ON m.id = chain.id "

@@ -65,6 +65,7 @@ typedef struct so_message
     int64_t replacement;    /* the message that so_retry() sent for it, 0: none */
     int64_t only_to;        /* SO_TO_ANYBODY, SO_TO_LIVING or an incarnation: whom it is sent to */
     bool leaves_nothing;    /* finishing it removes its row */
+    int64_t hollow;         /* the row before it if that was empty when it was sent, 0: none */
 } so_message;
 
 enum
@@ -133,6 +134,7 @@ typedef struct so_newest
     int64_t id;           /* the newest message */
     int64_t inbox;        /* the first message that was not sorted; id + 1 if there is none */
     int64_t stamp;        /* of the definitions and settings */
+    bool empty;           /* the newest row has no message any more: it goes when another one comes */
     int64_t later_due_ms; /* when the first delayed message is due, INT64_MAX if there is none */
 } so_newest;
 
@@ -249,8 +251,8 @@ typedef struct so_port_methods
     /* Within a piece of work: stores a finished message that was never in the mailbox (newest->id + 1), or
      * finishes a stored one; or removes a message's row. Its id never comes back. */
     so_code (*record)(so_port *port, const so_message *message, so_newest *newest);
-    so_code (*settle)(so_port *port, const so_message *message, const so_newest *newest);
-    so_code (*forget)(so_port *port, int64_t id, const so_newest *newest);
+    so_code (*settle)(so_port *port, const so_message *message, so_newest *newest);
+    so_code (*forget)(so_port *port, int64_t id, so_newest *newest);
 
     /* Inserts (`create`) or updates the actor's row. */
     so_code (*write_actor)(so_port *port, const so_actor *actor, bool create);

@@ -189,6 +189,7 @@ static so_code so_tells_send(so_visit *visit, so_turn *turn)
         if (!stored)
             return so_error_set(&s->err, SO_BLOCKED, "Try again.", "the definitions changed during the turn");
         s->newest.id = id;
+        s->newest.empty = false;
         so_crowd_appended(s, id);
         so_message_ring(s, &turn->tells[i]);
     }
@@ -537,9 +538,12 @@ so_code so_message_read(so_session *s, int64_t id, so_message *message, bool *fo
                             .args = c[14].s,
                             .result = c[15].s,
                             .error = c[16].s,
-                            .previous = c[17].i,
                             .idempotency_key = c[18].s,
                             .replacement = c[19].i,
                             .only_to = SO_TO_ANYBODY};
+    if (message->status == SO_MESSAGE_UNFINISHED)
+        message->hollow = c[17].i;
+    else
+        message->previous = c[17].i;
     return SO_OK;
 }

@@ -54,12 +54,13 @@ static void so_look_newest(sqlite3_stmt *statement, so_newest *newest)
     newest->inbox = sqlite3_column_int64(statement, 1);
     newest->stamp = sqlite3_column_int64(statement, 2);
     newest->later_due_ms = so_column_or(statement, 3, INT64_MAX);
+    newest->empty = newest->id > 0 && sqlite3_column_int(statement, 4) == SO_MESSAGE_ORIGIN;
 }
 
 /* The operation in a class, TYPE:OPERATION. */
 static bool so_look_class(so_sqlite *connection, sqlite3_stmt *statement, so_str *operation)
 {
-    if (!so_column_text(connection, statement, 20, operation))
+    if (!so_column_text(connection, statement, 21, operation))
         return false;
     const char *colon = operation->n == 0 ? NULL : memchr(operation->p, ':', operation->n);
     if (colon != NULL)
@@ -78,48 +79,48 @@ static void so_look_lane(sqlite3_stmt *statement, int column, so_slot *slot)
 static bool so_look_slot(so_sqlite *connection, sqlite3_stmt *statement, so_slot *slot)
 {
     *slot = (so_slot){.kind = SO_SLOT_NONE};
-    if (sqlite3_column_type(statement, 21) != SQLITE_NULL)
+    if (sqlite3_column_type(statement, 22) != SQLITE_NULL)
     {
         slot->kind = SO_SLOT_CLAIMED;
-        slot->head = sqlite3_column_int64(statement, 21);
-        so_look_lane(statement, 22, slot);
-        slot->attempts = sqlite3_column_int64(statement, 23);
-        slot->nonce = sqlite3_column_int64(statement, 24);
-        slot->expires_ms = sqlite3_column_int64(statement, 25);
-        slot->version = sqlite3_column_int64(statement, 29);
-        return so_column_text(connection, statement, 26, &slot->worker) &&
-               so_column_text(connection, statement, 27, &slot->more) &&
-               so_column_text(connection, statement, 28, &slot->error);
+        slot->head = sqlite3_column_int64(statement, 22);
+        so_look_lane(statement, 23, slot);
+        slot->attempts = sqlite3_column_int64(statement, 24);
+        slot->nonce = sqlite3_column_int64(statement, 25);
+        slot->expires_ms = sqlite3_column_int64(statement, 26);
+        slot->version = sqlite3_column_int64(statement, 30);
+        return so_column_text(connection, statement, 27, &slot->worker) &&
+               so_column_text(connection, statement, 28, &slot->more) &&
+               so_column_text(connection, statement, 29, &slot->error);
     }
-    if (sqlite3_column_type(statement, 14) == SQLITE_NULL)
+    if (sqlite3_column_type(statement, 15) == SQLITE_NULL)
         return true;
-    slot->head = sqlite3_column_int64(statement, 14);
-    so_look_lane(statement, 15, slot);
+    slot->head = sqlite3_column_int64(statement, 15);
+    so_look_lane(statement, 16, slot);
     if (slot->head == 0)
         return true;
     slot->kind = SO_SLOT_QUEUED;
-    slot->rank = sqlite3_column_int64(statement, 16);
-    slot->attempts = sqlite3_column_int64(statement, 17);
-    slot->nonce = sqlite3_column_int64(statement, 18);
-    return so_column_text(connection, statement, 19, &slot->error) &&
+    slot->rank = sqlite3_column_int64(statement, 17);
+    slot->attempts = sqlite3_column_int64(statement, 18);
+    slot->nonce = sqlite3_column_int64(statement, 19);
+    return so_column_text(connection, statement, 20, &slot->error) &&
            so_look_class(connection, statement, &slot->operation);
 }
 
 static bool so_look_actor(so_sqlite *connection, sqlite3_stmt *statement, so_actor *actor)
 {
-    actor->exists = sqlite3_column_type(statement, 4) != SQLITE_NULL;
+    actor->exists = sqlite3_column_type(statement, 5) != SQLITE_NULL;
     if (actor->exists)
     {
-        actor->incarnation = sqlite3_column_int64(statement, 4);
-        actor->revision = sqlite3_column_int64(statement, 5);
-        actor->turns = sqlite3_column_int64(statement, 6);
-        actor->last = sqlite3_column_int64(statement, 7);
-        actor->created_ms = sqlite3_column_int64(statement, 8);
-        actor->updated_ms = sqlite3_column_int64(statement, 9);
-        actor->members = sqlite3_column_int64(statement, 10);
-        actor->bytes = sqlite3_column_int64(statement, 11);
-        actor->version = sqlite3_column_int64(statement, 13);
-        if (!so_column_text(connection, statement, 12, &actor->state))
+        actor->incarnation = sqlite3_column_int64(statement, 5);
+        actor->revision = sqlite3_column_int64(statement, 6);
+        actor->turns = sqlite3_column_int64(statement, 7);
+        actor->last = sqlite3_column_int64(statement, 8);
+        actor->created_ms = sqlite3_column_int64(statement, 9);
+        actor->updated_ms = sqlite3_column_int64(statement, 10);
+        actor->members = sqlite3_column_int64(statement, 11);
+        actor->bytes = sqlite3_column_int64(statement, 12);
+        actor->version = sqlite3_column_int64(statement, 14);
+        if (!so_column_text(connection, statement, 13, &actor->state))
             return false;
     }
     return so_look_slot(connection, statement, &actor->slot);
@@ -282,14 +283,22 @@ static so_code so_port_change(so_port *port, so_statement which, const so_value 
     return so_sqlite_done(connection, statement, SO_OK);
 }
 
-static so_code so_port_forget(so_port *port, int64_t id, const so_newest *newest)
+static so_code so_port_forget(so_port *port, int64_t id, so_newest *newest)
 {
     so_value params[] = {SO_VALUE_INT(id)};
     int64_t changed;
     if (id != newest->id)
         return so_port_change(port, SO_STMT_FORGET, params, &changed);
     so_code code = so_port_change(port, SO_STMT_EMPTY, params, &changed);
+    newest->empty = true;
     return code == SO_OK ? so_port_change(port, SO_STMT_FORGET_EMPTY, params, &changed) : code;
+}
+
+static so_code so_forget_hollow(so_port *port, int64_t id)
+{
+    so_value params[] = {SO_VALUE_INT(id)};
+    int64_t changed;
+    return so_port_change(port, SO_STMT_FORGET_HOLLOW, params, &changed);
 }
 
 static so_code so_port_append(so_port *port, const so_message *message, int64_t stamp, int64_t max_inbox,
@@ -368,6 +377,7 @@ static so_code so_port_record(so_port *port, const so_message *message, so_newes
     {
         newest->id = message->id;
         newest->inbox = inbox;
+        newest->empty = true;
         return SO_OK;
     }
     sqlite3_bind_int64(statement, 1, message->id);
@@ -398,10 +408,14 @@ static so_code so_port_record(so_port *port, const so_message *message, so_newes
         newest->id = message->id;
         newest->inbox = inbox;
     }
-    return so_sqlite_done(connection, statement, SO_OK);
+    code = so_sqlite_done(connection, statement, SO_OK);
+    if (code != SO_OK || !newest->empty)
+        return code;
+    newest->empty = false;
+    return so_forget_hollow(port, message->id - 1);
 }
 
-static so_code so_port_settle(so_port *port, const so_message *message, const so_newest *newest)
+static so_code so_port_settle(so_port *port, const so_message *message, so_newest *newest)
 {
     so_sqlite *connection = (so_sqlite *)port;
     sqlite3_stmt *statement;
@@ -428,7 +442,8 @@ static so_code so_port_settle(so_port *port, const so_message *message, const so
     if (rc == SQLITE_DONE && sqlite3_changes(connection->db) != 1)
         code = so_error_set(&connection->session.err, SO_LOST_CLAIM, NULL,
                             "message %lld was finished by somebody else", (long long)message->id);
-    return so_sqlite_done(connection, statement, code);
+    code = so_sqlite_done(connection, statement, code);
+    return code == SO_OK && message->hollow != 0 ? so_forget_hollow(port, message->hollow) : code;
 }
 
 static so_code so_port_write_actor(so_port *port, const so_actor *actor, bool create)

@@ -68,7 +68,7 @@ CREATE TABLE main.solidobj_member(
 -- The newest row is never removed, only emptied, so that an id never comes back.
 -- status: 0 an empty row (so_install() puts the first one), 1 unfinished, 2 completed, 3 rejected, 4 dead, 5 cancelled.
 -- previous chains the finished messages of one incarnation, newest first from solidobj_actor.last; incarnation is NULL
--- where the actor did not exist. replacement is the message that so_retry() sent for a dead one.
+-- where the actor did not exist; an unfinished message has there the empty row before it. replacement is the message that so_retry() sent for a dead one.
 CREATE TABLE main.solidobj_message(
     id INTEGER PRIMARY KEY,
     inbox INTEGER NOT NULL,

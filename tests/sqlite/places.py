@@ -38,6 +38,10 @@ RULES = {
         "   AND id >= (SELECT inbox FROM solidobj_message ORDER BY id DESC LIMIT 1)"
         " UNION ALL SELECT -id FROM solidobj_message WHERE status = 1)"
         " GROUP BY abs(id) HAVING count(*) <> 2 OR sum(id) <> 0",
+    "an empty row is the newest, or stands before an unfinished message that came while it was":
+        "SELECT e.id FROM solidobj_message e WHERE e.status = 0 AND e.id > 0"
+        " AND e.id < (SELECT max(id) FROM solidobj_message)"
+        " AND NOT EXISTS (SELECT 1 FROM solidobj_message m WHERE m.id = e.id + 1 AND m.status = 1)",
 }
 
 
