@@ -42,6 +42,10 @@ WAYS = {
     "destroyed while two wait": lambda c, name, operation: (
         call(c, "SELECT so_send(?, 'k', ?)", name, operation), call(c, "SELECT so_send('Kept', 'other', 'one')"),
         call(c, "SELECT so_destroy(?, 'k')", name)),
+    "destroyed while one waits behind another and an empty row": lambda c, name, operation: (
+        call(c, "SELECT so_send(?, 'k', ?)", name, operation), call(c, "SELECT so_call('Brief', 'other', 'one')"),
+        call(c, "SELECT so_send(?, 'k', ?)", name, operation), call(c, "SELECT so_send('Kept', 'other', 'one')"),
+        call(c, "SELECT so_destroy(?, 'k')", name)),
     "cancelled": lambda c, name, operation: call(
         c, "SELECT so_cancel(?)", call(c, "SELECT so_send(?, 'k', ?)", name, operation)),
 }
