@@ -332,6 +332,21 @@ so_code so_visit_finish(so_visit *visit, so_message *message, so_turn *turn, boo
     return code == SO_OK ? so_tells_send(visit, turn) : code;
 }
 
+/* Nothing keeps a handler from writing to our tables; its own message at least has to be there to end. */
+static so_code so_turn_own_message(so_turn *turn)
+{
+    so_session *s = turn->session;
+    so_message now;
+    bool found;
+    so_code code = so_message_read(s, turn->message->id, &now, &found);
+    if (code != SO_OK || (found && now.status == SO_MESSAGE_UNFINISHED))
+        return code;
+    turn->end = SO_TURN_FAILED;
+    turn->error = SO_STR("its handler changed its own message");
+    so_state_undo(turn->state);
+    return SO_OK;
+}
+
 so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operation, int64_t attempt,
                       bool records, so_turn *turn)
 {
@@ -384,6 +399,8 @@ so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operat
             code = turn->error.p == NULL ? so_error_nomem(&s->err) : SO_OK;
         }
     }
+    if (code == SO_OK && !fresh && s->cautious && turn->end == SO_TURN_COMPLETED)
+        code = so_turn_own_message(turn);
     if (code != SO_OK)
         return code;
     if (turn->end != SO_TURN_COMPLETED)
@@ -399,6 +416,8 @@ so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operat
         code = port->release(s->port);
     if (code == SO_OK && (turn->end == SO_TURN_COMPLETED || (turn->end == SO_TURN_REJECTED && records)))
         code = so_visit_finish(visit, message, turn, fresh);
+    if (code == SO_LOST_CLAIM && !s->cautious)
+        return so_error_set(&s->err, SO_CAUTION, NULL, "a handler has changed its own message");
     return code;
 }
 
