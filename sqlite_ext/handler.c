@@ -214,15 +214,6 @@ static so_code so_handler_of(so_sqlite *connection, so_operation *operation, so_
     return SO_OK;
 }
 
-so_code so_sqlite_handler_pure(so_port *port, so_operation *operation, bool *pure)
-{
-    so_handler *handler;
-    so_code code = so_handler_of((so_sqlite *)port, operation, &handler);
-    *pure = code == SO_OK && handler->pure;
-    /* Of anything else running it will tell what is wrong. */
-    return code == SO_NOMEM ? code : SO_OK;
-}
-
 /*
  * Errors that say nothing about the handler. Others may: if the database itself cannot be read or written,
  * what is written next for the failed turn meets the same error.
@@ -235,6 +226,17 @@ static bool so_error_is_engines(int rc)
         if ((rc & 0xff) == codes[i])
             return true;
     return false;
+}
+
+so_code so_sqlite_handler_pure(so_port *port, so_operation *operation, bool *pure)
+{
+    so_sqlite *connection = (so_sqlite *)port;
+    so_handler *handler;
+    so_code code = so_handler_of(connection, operation, &handler);
+    *pure = code == SO_OK && handler->pure;
+    bool engines = code == SO_ENGINE && so_error_is_engines(connection->session.err.engine_code);
+    /* Of anything else running it will tell what is wrong. */
+    return code == SO_NOMEM || engines ? code : SO_OK;
 }
 
 /* Whether nothing can be written to main; the handler's statement may have met another file that is
