@@ -122,7 +122,8 @@ so_code so_slot_queue(so_session *s, int64_t type, so_slot *slot, int64_t head, 
                       .paused = slot->paused,
                       .head = head,
                       .operation = operation,
-                      .attempts = attempts};
+                      .attempts = attempts,
+                      .error = slot->head == head ? slot->error : (so_str){0}};
     slot->lane = so_lane_of(definition == NULL ? NULL : so_operation_by_name(definition, operation));
     return so_slot_rank(s, type, slot);
 }

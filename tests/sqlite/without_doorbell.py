@@ -66,6 +66,31 @@ def rolling_back(faults):
     db.close()
 
 
+def given_back(faults):
+    """A worker that is stopped gives back what it has claimed, with the error of the attempt before."""
+    db = connect(":memory:")
+    install(db)
+    moods = [lambda: 1 // 0, lambda: 10000000]
+    db.create_function("mood", 0, lambda: moods.pop(0)())
+    db.execute("CREATE TABLE big(x)")
+    db.execute("SELECT so_define_operation('T', 'moody', 'INSERT INTO big VALUES (zeroblob(mood()))')").fetchall()
+    send(db, "a", "moody")
+    db.execute("SELECT so_run('{\"max_turns\":1}')").fetchall()
+    status = "SELECT status, attempts, error FROM solidobj_messages_view"
+    before = db.execute(status).fetchall()
+    db.execute("PRAGMA max_page_count = 100").fetchall()
+    try:
+        db.execute("SELECT so_run()").fetchall()
+        faults.append("so_run ran on a full disk")
+    except sqlite3.OperationalError as error:
+        if "full" not in str(error):
+            faults.append("on a full disk: %s" % error)
+    after = db.execute(status).fetchall()
+    if moods or before != after or before[0][2] is None:
+        faults.append("given back: %s, before %s" % (after, before))
+    db.close()
+
+
 def killing(directory, faults):
     path = directory + "/kill.db"
     os.mkdir(path + "-solidobj")
@@ -94,6 +119,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         plain(directory, faults)
         rolling_back(faults)
+        given_back(faults)
         killing(directory, faults)
     if faults:
         sys.exit("\n".join(faults))
