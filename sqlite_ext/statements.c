@@ -109,6 +109,8 @@ static void so_give_lock_back(so_sqlite *connection)
 so_code so_sqlite_done(so_sqlite *connection, sqlite3_stmt *statement, so_code code)
 {
     int rc = sqlite3_reset(statement);
+    /* What was bound is the caller's memory, and whoever expands the statement's text would read it. */
+    sqlite3_clear_bindings(statement);
     if (rc == SQLITE_OK)
         return code;
     if (code == SO_OK)
