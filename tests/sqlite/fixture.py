@@ -1,4 +1,5 @@
 """What the tests of this directory share: a temporary database, connections with the library, processes that end."""
+import atexit
 import json
 import os
 import shutil
@@ -10,10 +11,12 @@ LIBRARY = os.environ.get("SOLIDOBJ", "build/solidobj")
 
 
 class Database:
-    """A database file in a directory of its own, removed by close()."""
+    """A database file in a directory of its own, removed by close(), or when the process ends that made it."""
 
     def __init__(self):
         self.directory = tempfile.mkdtemp(prefix="solidobj-test-")
+        self.creator = os.getpid()
+        atexit.register(self.remove)
         self.path = os.path.join(self.directory, "test.db")
         connection = self.connect()
         connection.execute("PRAGMA journal_mode = WAL")
@@ -26,8 +29,14 @@ class Database:
         connection.execute("PRAGMA synchronous = NORMAL")
         return connection
 
+    def remove(self):
+        """In a child that ends by itself it does nothing: the others still use the file."""
+        if os.getpid() == self.creator:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
     def close(self):
         shutil.rmtree(self.directory)
+        atexit.unregister(self.remove)
 
 
 def call(connection, sql, *values):

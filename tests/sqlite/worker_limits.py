@@ -83,10 +83,15 @@ def growing(database, c):
     call(c, "SELECT so_define_operation('Grow', 'go', 'SELECT 1 AS result')")
     sender = database.connect()
     end = time.monotonic() + 2
+    sent = []
+    failures = []
 
     def send():
-        while time.monotonic() < end:
-            call(sender, "SELECT so_send('Grow', '1', 'go')")
+        try:
+            while time.monotonic() < end:
+                sent.append(call(sender, "SELECT so_send('Grow', '1', 'go')"))
+        except Exception as error:  # whatever it is, the test has failed
+            failures.append(error)
 
     thread = threading.Thread(target=send)
     call(c, "SELECT so_run()")
@@ -94,6 +99,8 @@ def growing(database, c):
     thread.start()
     call(c, """SELECT so_run('{"wait_ms": 300, "max_ms": 2500}')""")
     thread.join()
+    check(not failures, f"the sender died: {failures}")
+    check(len(sent) > 100, f"only {len(sent)} messages woke the worker")
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     check(grown < 8192, f"a worker grew by {grown} KiB in 2 s")
     sender.close()
