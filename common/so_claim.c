@@ -9,13 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "so_due.h"
 #include "so_json.h"
 #include "so_mailbox.h"
 #include "so_names.h"
 #include "so_options.h"
-#include "so_due.h"
+#include "so_read.h"
 #include "so_wait.h"
 #include "so_when.h"
+#include "so_write.h"
 
 enum
 {
@@ -54,18 +56,11 @@ static const so_option so_fail_table[] = {
      SO_OPTION_UNTOLD},
     {.name = NULL}};
 
-static void so_row_text(so_buffer *rows, const char *name, so_str text)
-{
-    so_buffer_add_text(rows, name);
-    so_json_quote(rows, text);
-}
-
 static so_code so_claim_row(so_session *s, const so_taken *taken, const so_visit *visit, so_str state,
                             int64_t id, bool first, so_buffer *rows)
 {
     so_message message;
     bool found;
-    char moment[32];
     so_code code = so_message_read(s, id, &message, &found);
     if (code != SO_OK)
         return code;
@@ -75,23 +70,17 @@ static so_code so_claim_row(so_session *s, const so_taken *taken, const so_visit
     so_buffer_add_int(rows, id);
     so_buffer_add_char(rows, '.');
     so_buffer_add_int(rows, taken->slot.nonce);
-    so_buffer_add_text(rows, "\",\"message\":");
-    so_buffer_add_int(rows, id);
-    so_row_text(rows, ",\"type\":", visit->type->name);
-    so_row_text(rows, ",\"key\":", message.key);
-    so_row_text(rows, ",\"operation\":", message.operation);
-    so_buffer_add_text(rows, ",\"args\":");
-    so_buffer_add_str(rows, message.args);
-    so_buffer_add_text(rows, ",\"state\":");
-    so_buffer_add_str(rows, first ? state : SO_STR("null"));
-    so_buffer_add_text(rows, ",\"revision\":");
-    so_buffer_add_int(rows, visit->migrated ? visit->stored_revision : visit->actor.revision);
-    so_buffer_add_text(rows, ",\"attempt\":");
-    so_buffer_add_int(rows, first ? taken->slot.attempts : 1);
-    so_when_format(taken->slot.expires_ms, moment);
-    so_buffer_add_text(rows, ",\"expires_at\":\"");
-    so_buffer_add_text(rows, moment);
-    so_buffer_add_text(rows, "\"}");
+    so_write_number(rows, "\",\"message\":", id, true);
+    so_write_text(rows, ",\"type\":", visit->type->name);
+    so_write_text(rows, ",\"key\":", message.key);
+    so_write_text(rows, ",\"operation\":", message.operation);
+    so_write_json(rows, ",\"args\":", message.args);
+    so_write_json(rows, ",\"state\":", first ? state : (so_str){0});
+    so_write_number(rows, ",\"revision\":", visit->migrated ? visit->stored_revision : visit->actor.revision,
+                    true);
+    so_write_number(rows, ",\"attempt\":", first ? taken->slot.attempts : 1, true);
+    so_write_moment(rows, ",\"expires_at\":", taken->slot.expires_ms);
+    so_buffer_add_char(rows, '}');
     return SO_OK;
 }
 
@@ -162,13 +151,6 @@ static so_code so_claim_work(so_session *s, so_str worker, const so_claim_option
     return code;
 }
 
-static so_code so_claim_answer(so_session *s, so_buffer *rows, so_value *result)
-{
-    so_buffer_add_char(rows, ']');
-    *result = SO_VALUE_JSON(so_buffer_str(rows));
-    return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
-}
-
 so_code so_fn_claim(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
@@ -208,7 +190,7 @@ so_code so_fn_claim(so_session *s, const so_value *args, int count, so_value *re
         bool empty = rows.n == 1;
         /* Before the claims are kept: nobody could use those that are not told. */
         if (code == SO_OK)
-            code = so_claim_answer(s, &rows, result);
+            code = so_write_result(s, &rows, ']', result);
         if (begun)
             code = so_work_end(s, code);
         int64_t left = deadline - s->port->methods->ticks_ms(s->port);
@@ -262,22 +244,6 @@ typedef struct so_settling
     bool member;  /* the claim holds and this is one of its messages */
 } so_settling;
 
-static bool so_more_has(so_session *s, so_str more, int64_t id)
-{
-    so_json_iter iter;
-    so_str element;
-    if (more.p == NULL)
-        return false;
-    so_json_iter_init(&iter, s->arena, more);
-    while (so_json_iter_next(&iter, NULL, &element))
-    {
-        so_value value;
-        if (so_json_to_value(s->arena, element, &value, &s->err) == SO_OK && value.i == id)
-            return true;
-    }
-    return false;
-}
-
 static so_code so_settling_open(so_session *s, so_settling *settling)
 {
     bool found = false;
@@ -296,7 +262,7 @@ static so_code so_settling_open(so_session *s, so_settling *settling)
     bool holds = slot->kind == SO_SLOT_CLAIMED && slot->lane == SO_LANE_EXTERNAL &&
                  slot->nonce == settling->nonce && slot->expires_ms > settling->visit.now_ms;
     settling->current = holds && slot->head == settling->id;
-    settling->member = settling->current || (holds && so_more_has(s, slot->more, settling->id));
+    settling->member = holds && so_slot_holds(s, slot, settling->id);
     return SO_OK;
 }
 

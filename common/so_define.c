@@ -7,6 +7,7 @@
 #include "so_mailbox.h"
 #include "so_names.h"
 #include "so_options.h"
+#include "so_write.h"
 
 #define SO_INT_OPTION(name, structure, field, min, max)                                                      \
     {                                                                                                        \
@@ -458,22 +459,12 @@ so_code so_fn_drop_actor(so_session *s, const so_value *args, int count, so_valu
 
 static void so_types_operation(so_buffer *buffer, const so_operation *operation)
 {
-    so_buffer_add_text(buffer, "{\"operation\":");
-    so_json_quote(buffer, operation->name);
+    so_write_text(buffer, "{\"operation\":", operation->name);
     so_buffer_add_text(buffer, operation->handler.p == NULL ? ",\"external\":true" : ",\"external\":false");
     so_buffer_add_text(buffer, operation->query ? ",\"query\":true" : ",\"query\":false");
-    so_buffer_add_text(buffer, ",\"members\":");
-    so_buffer_add_str(buffer, operation->members.p == NULL ? SO_STR("null") : operation->members);
-    so_buffer_add_text(buffer, ",\"max_attempts\":");
-    if (operation->max_attempts == 0)
-        so_buffer_add_text(buffer, "null");
-    else
-        so_buffer_add_int(buffer, operation->max_attempts);
-    so_buffer_add_text(buffer, ",\"handler\":");
-    if (operation->handler.p == NULL)
-        so_buffer_add_text(buffer, "null");
-    else
-        so_json_quote(buffer, operation->handler);
+    so_write_json(buffer, ",\"members\":", operation->members);
+    so_write_number(buffer, ",\"max_attempts\":", operation->max_attempts, operation->max_attempts != 0);
+    so_write_text(buffer, ",\"handler\":", operation->handler);
     so_buffer_add_char(buffer, '}');
 }
 
@@ -490,10 +481,8 @@ so_code so_fn_types(so_session *s, const so_value *args, int count, so_value *re
     for (size_t i = 0; i < s->definitions.type_count; i++)
     {
         const so_type *type = &s->definitions.types[i];
-        so_buffer_add_text(&buffer, i == 0 ? "{\"type\":" : ",{\"type\":");
-        so_json_quote(&buffer, type->name);
-        so_buffer_add_text(&buffer, ",\"options\":");
-        so_buffer_add_str(&buffer, type->options_text);
+        so_write_text(&buffer, i == 0 ? "{\"type\":" : ",{\"type\":", type->name);
+        so_write_json(&buffer, ",\"options\":", type->options_text);
         so_buffer_add_text(&buffer, ",\"operations\":[");
         for (size_t j = 0; j < type->operation_count; j++)
         {
@@ -504,15 +493,12 @@ so_code so_fn_types(so_session *s, const so_value *args, int count, so_value *re
         so_buffer_add_text(&buffer, "],\"migrations\":[");
         for (size_t j = 0; j < type->migration_count; j++)
         {
-            so_buffer_add_text(&buffer, j == 0 ? "{\"from_version\":" : ",{\"from_version\":");
-            so_buffer_add_int(&buffer, type->migrations[j].from_version);
-            so_buffer_add_text(&buffer, ",\"handler\":");
-            so_json_quote(&buffer, type->migrations[j].step.handler);
+            so_write_number(&buffer, j == 0 ? "{\"from_version\":" : ",{\"from_version\":",
+                            type->migrations[j].from_version, true);
+            so_write_text(&buffer, ",\"handler\":", type->migrations[j].step.handler);
             so_buffer_add_char(&buffer, '}');
         }
         so_buffer_add_text(&buffer, "]}");
     }
-    so_buffer_add_char(&buffer, ']');
-    *result = SO_VALUE_JSON(so_buffer_str(&buffer));
-    return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
+    return so_write_result(s, &buffer, ']', result);
 }

@@ -136,13 +136,9 @@ static so_code so_due_in(so_session *s, const so_wanted *wanted, int64_t *due_in
 
 so_code so_due_look(so_session *s, const so_wanted *wanted, int64_t *due_in_ms)
 {
-    so_code code = so_work_begin_reading(s);
-    if (code != SO_OK)
-        return code;
-    code = so_definitions_refresh(s);
-    if (code == SO_OK)
-        code = so_due_in(s, wanted, due_in_ms);
-    return so_work_end(s, code);
+    const so_type *any;
+    so_code code = so_reading_begin(s, (so_str){0}, &any);
+    return code == SO_OK ? so_work_end(s, so_due_in(s, wanted, due_in_ms)) : code;
 }
 
 /* An argument that is a JSON array of type names, or NULL. */
@@ -177,14 +173,7 @@ so_code so_fn_next_due(so_session *s, const so_value *args, int count, so_value 
     int64_t due_in_ms = -1;
     so_code code = so_types_argument(s, &args[0], &wanted.types);
     if (code == SO_OK)
-        code = so_work_begin_reading(s);
-    if (code != SO_OK)
-        return code;
-    if (s->turn == NULL)
-        code = so_definitions_refresh(s);
-    if (code == SO_OK)
-        code = so_due_in(s, &wanted, &due_in_ms);
-    code = so_work_end(s, code);
+        code = so_due_look(s, &wanted, &due_in_ms);
     if (code == SO_OK && due_in_ms >= 0)
         *result = SO_VALUE_INT(due_in_ms);
     return code;

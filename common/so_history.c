@@ -109,19 +109,14 @@ static void so_history_write(so_buffer *buffer, int64_t id, const so_value *ende
     so_buffer_add_char(buffer, '}');
 }
 
-static so_code so_history_work(so_session *s, so_str type_name, so_str key, const so_history_options *options,
-                               so_value *result)
+static so_code so_history_work(so_session *s, const so_type *type, so_str key,
+                               const so_history_options *options, so_value *result)
 {
-    const so_type *type;
     so_actor actor;
     so_newest newest;
     int64_t id = 0;
     so_buffer buffer;
-    so_code code = s->turn == NULL ? so_definitions_refresh(s) : SO_OK;
-    if (code == SO_OK)
-        code = so_type_find(s, type_name, &type);
-    if (code == SO_OK)
-        code = s->port->methods->look(s->port, type->id, key, &actor, &newest);
+    so_code code = s->port->methods->look(s->port, type->id, key, &actor, &newest);
     if (code == SO_OK)
         code = so_history_start(s, &actor, options, &id);
     if (code != SO_OK)
@@ -146,14 +141,15 @@ static so_code so_history_work(so_session *s, so_str type_name, so_str key, cons
 so_code so_fn_history(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
-    so_str type;
+    so_str name;
     so_str key;
+    const so_type *type;
     so_history_options options = {.limit = SO_PAGE_ROWS};
-    so_code code = so_actor_check(args, &type, &key, &s->err);
+    so_code code = so_actor_check(args, &name, &key, &s->err);
     if (code == SO_OK)
         code = so_options_read(s->arena, &args[2], "so_history", so_history_table, &options, &s->err);
     if (code == SO_OK)
-        code = so_work_begin_reading(s);
+        code = so_reading_begin(s, name, &type);
     return code == SO_OK ? so_work_end(s, so_history_work(s, type, key, &options, result)) : code;
 }
 
@@ -176,22 +172,17 @@ static so_code so_dead_letter_row(so_session *s, void *context, const so_value *
 
 static so_value so_text_or_null(so_str text) { return text.p == NULL ? SO_VALUE_NULL : SO_VALUE_STR(text); }
 
-static so_code so_dead_letters_work(so_session *s, const so_dead_letter_options *options, so_value *result)
+static so_code so_dead_letters_work(so_session *s, const so_type *type, const so_dead_letter_options *options,
+                                    so_value *result)
 {
-    const so_type *type = NULL;
     so_buffer buffer;
-    so_code code = s->turn == NULL ? so_definitions_refresh(s) : SO_OK;
-    if (code == SO_OK && options->type.p != NULL)
-        code = so_type_find(s, options->type, &type);
-    if (code != SO_OK)
-        return code;
     so_value params[] = {SO_VALUE_INT(options->after), SO_VALUE_INT(options->limit),
                          so_text_or_null(options->key), so_text_or_null(options->operation),
                          SO_VALUE_INT(type == NULL ? 0 : type->id)};
     so_buffer_init(&buffer, s->arena);
     so_buffer_add_char(&buffer, '[');
-    code = so_db_each(s, type == NULL ? SO_STMT_DEAD_LETTERS : SO_STMT_DEAD_LETTERS_OF, params,
-                      so_dead_letter_row, &buffer);
+    so_code code = so_db_each(s, type == NULL ? SO_STMT_DEAD_LETTERS : SO_STMT_DEAD_LETTERS_OF, params,
+                              so_dead_letter_row, &buffer);
     return code == SO_OK ? so_write_result(s, &buffer, ']', result) : code;
 }
 
@@ -201,16 +192,17 @@ so_code so_fn_dead_letters(so_session *s, const so_value *args, int count, so_va
     so_dead_letter_options options = {.limit = SO_PAGE_ROWS};
     so_code code =
         so_options_read(s->arena, &args[0], "so_dead_letters", so_dead_letter_table, &options, &s->err);
-    so_value type = SO_VALUE_STR(options.type);
+    const so_type *type;
+    so_value name = SO_VALUE_STR(options.type);
     so_value key = SO_VALUE_STR(options.key);
     so_value operation = SO_VALUE_STR(options.operation);
     if (code == SO_OK && options.type.p != NULL)
-        code = so_name_check(&type, "type", &options.type, &s->err);
+        code = so_name_check(&name, "type", &options.type, &s->err);
     if (code == SO_OK && options.key.p != NULL)
         code = so_key_check(&key, "key", &options.key, &s->err);
     if (code == SO_OK && options.operation.p != NULL)
         code = so_name_check(&operation, "operation", &options.operation, &s->err);
     if (code == SO_OK)
-        code = so_work_begin_reading(s);
-    return code == SO_OK ? so_work_end(s, so_dead_letters_work(s, &options, result)) : code;
+        code = so_reading_begin(s, options.type, &type);
+    return code == SO_OK ? so_work_end(s, so_dead_letters_work(s, type, &options, result)) : code;
 }

@@ -10,6 +10,7 @@
 #include "so_room.h"
 #include "so_send.h"
 #include "so_visit.h"
+#include "so_write.h"
 
 /* The message that is meant, and its actor, in a piece of work. */
 static so_code so_managed_message(so_session *s, int64_t id, so_message *message, const so_type **type)
@@ -86,7 +87,7 @@ so_code so_fn_cancel(so_session *s, const so_value *args, int count, so_value *r
 {
     (void)count;
     int64_t id;
-    so_code code = so_integer_argument(s, &args[0], "message", INT64_MIN, INT64_MAX, &id);
+    so_code code = so_id_argument(s, &args[0], &id);
     if (code == SO_OK)
         code = so_work_begin(s);
     return code == SO_OK ? so_work_end(s, so_cancel_work(s, id, result)) : code;
@@ -139,7 +140,7 @@ so_code so_fn_retry(so_session *s, const so_value *args, int count, so_value *re
 {
     (void)count;
     int64_t id;
-    so_code code = so_integer_argument(s, &args[0], "message", INT64_MIN, INT64_MAX, &id);
+    so_code code = so_id_argument(s, &args[0], &id);
     if (code == SO_OK)
         code = so_work_begin(s);
     return code == SO_OK ? so_work_end(s, so_retry_work(s, id, result)) : code;
@@ -266,13 +267,8 @@ so_code so_fn_tick(so_session *s, const so_value *args, int count, so_value *res
         return code;
     so_buffer buffer;
     so_buffer_init(&buffer, s->arena);
-    so_buffer_add_text(&buffer, "{\"delayed\":");
-    so_buffer_add_int(&buffer, brought.delayed);
-    so_buffer_add_text(&buffer, ",\"retries\":");
-    so_buffer_add_int(&buffer, brought.retries);
-    so_buffer_add_text(&buffer, ",\"leases\":");
-    so_buffer_add_int(&buffer, brought.leases);
-    so_buffer_add_char(&buffer, '}');
-    *result = SO_VALUE_JSON(so_buffer_str(&buffer));
-    return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
+    so_write_number(&buffer, "{\"delayed\":", brought.delayed, true);
+    so_write_number(&buffer, ",\"retries\":", brought.retries, true);
+    so_write_number(&buffer, ",\"leases\":", brought.leases, true);
+    return so_write_result(s, &buffer, '}', result);
 }

@@ -54,13 +54,13 @@ so_code so_fn_result(so_session *s, const so_value *args, int count, so_value *r
     int64_t id;
     bool finished;
     so_message message;
-    so_code code = so_integer_argument(s, &args[0], "message", INT64_MIN, INT64_MAX, &id);
+    so_code code = so_id_argument(s, &args[0], &id);
     if (code == SO_OK && s->turn == NULL)
         code = so_definitions_ensure(s);
     return code == SO_OK ? so_result_read(s, id, &finished, &message, result) : code;
 }
 
-static bool so_slot_holds(so_session *s, const so_slot *slot, int64_t id)
+bool so_slot_holds(so_session *s, const so_slot *slot, int64_t id)
 {
     char text[32];
     so_json_iter iter;
@@ -188,9 +188,7 @@ static so_code so_status_work(so_session *s, int64_t id, so_value *result)
     bool found;
     so_standing standing = {0};
     so_buffer buffer;
-    so_code code = s->turn == NULL ? so_definitions_refresh(s) : SO_OK;
-    if (code == SO_OK)
-        code = so_message_read(s, id, &message, &found);
+    so_code code = so_message_read(s, id, &message, &found);
     if (code != SO_OK)
         return code;
     so_buffer_init(&buffer, s->arena);
@@ -232,22 +230,18 @@ so_code so_fn_status(so_session *s, const so_value *args, int count, so_value *r
 {
     (void)count;
     int64_t id;
-    so_code code = so_integer_argument(s, &args[0], "message", INT64_MIN, INT64_MAX, &id);
+    const so_type *any;
+    so_code code = so_id_argument(s, &args[0], &id);
     if (code == SO_OK)
-        code = so_work_begin_reading(s);
+        code = so_reading_begin(s, (so_str){0}, &any);
     return code == SO_OK ? so_work_end(s, so_status_work(s, id, result)) : code;
 }
 
-static so_code so_snapshot_work(so_session *s, so_str type_name, so_str key, so_value *result)
+static so_code so_snapshot_work(so_session *s, const so_type *type, so_str key, so_value *result)
 {
     so_visit visit;
     so_str state;
-    const so_type *type;
-    so_code code = s->turn == NULL ? so_definitions_refresh(s) : SO_OK;
-    if (code == SO_OK)
-        code = so_type_find(s, type_name, &type);
-    if (code == SO_OK)
-        code = so_visit_open(&visit, s, s->arena, type, key, so_now_ms(s));
+    so_code code = so_visit_open(&visit, s, s->arena, type, key, so_now_ms(s));
     if (code != SO_OK || !visit.actor.exists)
         return code;
     code = so_visit_state(&visit);
@@ -268,10 +262,11 @@ static so_code so_snapshot_work(so_session *s, so_str type_name, so_str key, so_
 so_code so_fn_snapshot(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
-    so_str type;
+    so_str name;
     so_str key;
-    so_code code = so_actor_check(args, &type, &key, &s->err);
+    const so_type *type;
+    so_code code = so_actor_check(args, &name, &key, &s->err);
     if (code == SO_OK)
-        code = so_work_begin_reading(s);
+        code = so_reading_begin(s, name, &type);
     return code == SO_OK ? so_work_end(s, so_snapshot_work(s, type, key, result)) : code;
 }

@@ -24,6 +24,9 @@ typedef struct so_standing
 void so_standing_of(so_session *s, const so_actor *actor, const so_message *message, int64_t now_ms,
                     so_standing *standing);
 
+/* Whether a claim holds a message, first or not. */
+bool so_slot_holds(so_session *s, const so_slot *slot, int64_t id);
+
 /* A message's result, when it is finished; SO_REJECTED, SO_FAILED, SO_UNKNOWN_MESSAGE. */
 so_code so_result_read(so_session *s, int64_t id, bool *finished, so_message *message, so_value *result);
 

@@ -11,11 +11,11 @@
 
 #include "so_claim.h"
 #include "so_due.h"
-#include "so_json.h"
 #include "so_mailbox.h"
 #include "so_options.h"
 #include "so_visit.h"
 #include "so_wait.h"
+#include "so_write.h"
 
 enum
 {
@@ -425,25 +425,14 @@ static so_code so_run_loop(so_runner *runner, const so_run_options *options)
 static so_code so_run_summary(const so_runner *runner, so_value *result)
 {
     so_session *s = runner->session;
-    const struct
-    {
-        const char *name;
-        int64_t count;
-    } counts[] = {{"{\"turns\":", runner->turns},
-                  {",\"completed\":", runner->completed},
-                  {",\"rejected\":", runner->rejected},
-                  {",\"retried\":", runner->retried},
-                  {",\"dead\":", runner->dead}};
     so_buffer buffer;
     so_buffer_init(&buffer, s->arena);
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-    {
-        so_buffer_add_text(&buffer, counts[i].name);
-        so_buffer_add_int(&buffer, counts[i].count);
-    }
-    so_buffer_add_char(&buffer, '}');
-    *result = SO_VALUE_JSON(so_buffer_str(&buffer));
-    return result->s.p == NULL ? so_error_nomem(&s->err) : SO_OK;
+    so_write_number(&buffer, "{\"turns\":", runner->turns, true);
+    so_write_number(&buffer, ",\"completed\":", runner->completed, true);
+    so_write_number(&buffer, ",\"rejected\":", runner->rejected, true);
+    so_write_number(&buffer, ",\"retried\":", runner->retried, true);
+    so_write_number(&buffer, ",\"dead\":", runner->dead, true);
+    return so_write_result(s, &buffer, '}', result);
 }
 
 so_code so_fn_run(so_session *s, const so_value *args, int count, so_value *result)

@@ -47,6 +47,11 @@ so_code so_integer_argument(so_session *s, const so_value *value, const char *wh
     return SO_OK;
 }
 
+so_code so_id_argument(so_session *s, const so_value *value, int64_t *id)
+{
+    return so_integer_argument(s, value, "message", INT64_MIN, INT64_MAX, id);
+}
+
 so_code so_db_row(so_session *s, so_statement statement, const so_value *params, so_value *columns,
                   bool *found)
 {
@@ -84,6 +89,19 @@ so_code so_work_end(so_session *s, so_code code)
         return undo;
     s->err = err;
     return code;
+}
+
+so_code so_reading_begin(so_session *s, so_str name, const so_type **type)
+{
+    *type = NULL;
+    so_code code = so_work_begin_reading(s);
+    if (code != SO_OK)
+        return code;
+    if (s->turn == NULL)
+        code = so_definitions_refresh(s);
+    if (code == SO_OK && name.p != NULL)
+        code = so_type_find(s, name, type);
+    return code == SO_OK ? code : so_work_end(s, code);
 }
 
 static so_code so_call_checked(so_session *s, const so_function *function, const so_value *args, int count,

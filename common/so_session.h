@@ -109,6 +109,9 @@ int64_t so_now_ms(so_session *session);
 so_code so_integer_argument(so_session *s, const so_value *value, const char *what, int64_t min, int64_t max,
                             int64_t *number);
 
+/* The same for a message's id. */
+so_code so_id_argument(so_session *s, const so_value *value, int64_t *id);
+
 /* Shorthands for the catalog; `params` may be NULL for a statement without any. */
 so_code so_db_row(so_session *s, so_statement statement, const so_value *params, so_value *columns,
                   bool *found);
@@ -121,6 +124,11 @@ so_code so_db_change(so_session *s, so_statement statement, const so_value *para
 so_code so_work_begin(so_session *s);
 so_code so_work_begin_reading(so_session *s);
 so_code so_work_end(so_session *s, so_code code);
+
+/* Begins to read with fresh definitions (a turn keeps those that it began with), and finds a type:
+ * SO_NOT_INSTALLED, SO_VERSION, SO_UNKNOWN_TYPE, and then nothing has begun. *type is NULL if `name` is
+ * {NULL, 0}. */
+so_code so_reading_begin(so_session *s, so_str name, const so_type **type);
 
 /* Reads the newest row, and loads the definitions again if their stamp changed. SO_NOT_INSTALLED, SO_VERSION.
  */

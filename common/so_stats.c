@@ -126,17 +126,12 @@ static void so_stats_write(so_buffer *buffer, so_str type, const int64_t *values
     so_buffer_add_char(buffer, '}');
 }
 
-static so_code so_stats_work(so_session *s, so_str type_name, so_value *result)
+static so_code so_stats_work(so_session *s, const so_type *type, so_value *result)
 {
-    const so_type *type = NULL;
     so_newest newest;
     so_buffer buffer;
     int64_t now_ms = so_now_ms(s);
-    so_code code = s->turn == NULL ? so_definitions_refresh(s) : SO_OK;
-    if (code == SO_OK && type_name.p != NULL)
-        code = so_type_find(s, type_name, &type);
-    if (code == SO_OK)
-        code = s->port->methods->look(s->port, 0, (so_str){0}, NULL, &newest);
+    so_code code = s->port->methods->look(s->port, 0, (so_str){0}, NULL, &newest);
     if (code != SO_OK)
         return code;
     size_t count = s->definitions.type_count;
@@ -166,10 +161,11 @@ static so_code so_stats_work(so_session *s, so_str type_name, so_value *result)
 so_code so_fn_stats(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
-    so_str type = {0};
-    so_code code = args[0].type == SO_NULL ? SO_OK : so_name_check(&args[0], "type", &type, &s->err);
+    so_str name = {0};
+    const so_type *type;
+    so_code code = args[0].type == SO_NULL ? SO_OK : so_name_check(&args[0], "type", &name, &s->err);
     if (code == SO_OK)
-        code = so_work_begin_reading(s);
+        code = so_reading_begin(s, name, &type);
     return code == SO_OK ? so_work_end(s, so_stats_work(s, type, result)) : code;
 }
 
@@ -280,25 +276,21 @@ static void so_actor_write(so_session *s, so_buffer *buffer, const so_actor_walk
     so_buffer_add_char(buffer, '}');
 }
 
-static so_code so_actor_work(so_session *s, so_str type_name, so_str key, so_value *result)
+static so_code so_actor_work(so_session *s, const so_type *type, so_str key, so_value *result)
 {
     so_actor actor;
     so_newest newest;
     so_buffer buffer;
     int64_t unfinished = 0;
-    so_actor_walk walk = {.actor = &actor, .now_ms = so_now_ms(s)};
-    so_code code = s->turn == NULL ? so_definitions_refresh(s) : SO_OK;
-    if (code == SO_OK)
-        code = so_type_find(s, type_name, &walk.type);
-    if (code == SO_OK)
-        code = s->port->methods->look(s->port, walk.type->id, key, &actor, &newest);
+    so_actor_walk walk = {.type = type, .actor = &actor, .now_ms = so_now_ms(s)};
+    so_code code = s->port->methods->look(s->port, type->id, key, &actor, &newest);
     if (code != SO_OK)
         return code;
-    so_value params[] = {SO_VALUE_INT(walk.type->id), SO_VALUE_STR(key), SO_VALUE_INT(walk.now_ms),
+    so_value params[] = {SO_VALUE_INT(type->id), SO_VALUE_STR(key), SO_VALUE_INT(walk.now_ms),
                          SO_VALUE_INT(newest.inbox), SO_VALUE_INT(SO_ACTOR_MESSAGES)};
     so_buffer_init(&walk.head, s->arena);
     so_buffer_init(&walk.messages, s->arena);
-    code = so_mailbox_count(s, walk.type->id, key, INT64_MAX, &unfinished);
+    code = so_mailbox_count(s, type->id, key, INT64_MAX, &unfinished);
     if (code == SO_OK)
         code = so_db_each(s, SO_STMT_ACTOR_UNSORTED, params, so_actor_unsorted, &walk);
     if (code == SO_OK)
@@ -313,10 +305,11 @@ static so_code so_actor_work(so_session *s, so_str type_name, so_str key, so_val
 so_code so_fn_actor(so_session *s, const so_value *args, int count, so_value *result)
 {
     (void)count;
-    so_str type;
+    so_str name;
     so_str key;
-    so_code code = so_actor_check(args, &type, &key, &s->err);
+    const so_type *type;
+    so_code code = so_actor_check(args, &name, &key, &s->err);
     if (code == SO_OK)
-        code = so_work_begin_reading(s);
+        code = so_reading_begin(s, name, &type);
     return code == SO_OK ? so_work_end(s, so_actor_work(s, type, key, result)) : code;
 }

@@ -16,7 +16,6 @@ enum
     SO_WAIT_LONGEST_MS = 1000 /* the longest, so that polling finds what no wake-up told */
 };
 
-/* What commits by itself, or sleeps, cannot do so in the caller's transaction. */
 so_code so_scope_free(so_session *s, const char *what)
 {
     so_scope scope = s->port->methods->scope(s->port);
@@ -161,7 +160,7 @@ so_code so_fn_wait(so_session *s, const so_value *args, int count, so_value *res
     (void)count;
     int64_t id;
     int64_t timeout_ms = 5000;
-    so_code code = so_integer_argument(s, &args[0], "message", INT64_MIN, INT64_MAX, &id);
+    so_code code = so_id_argument(s, &args[0], &id);
     if (code == SO_OK && args[1].type != SO_NULL)
         code = so_integer_argument(s, &args[1], "timeout_ms", 0, 86400000, &timeout_ms);
     if (code == SO_OK)
