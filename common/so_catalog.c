@@ -271,6 +271,8 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
         SO_SQLITE("SELECT m.id, m.type, m.key, m.operation, m.due_ms, m.max_attempts, m.attempts "
                   "FROM main.solidobj_later l JOIN main.solidobj_message m ON m.id = l.id "
                   "WHERE l.due_ms <= ?1 ORDER BY l.due_ms, l.id LIMIT ?2"),
+    /* due_ms, id -> 1 if it has not joined */
+    [SO_STMT_LATER_HAS] = SO_SQLITE("SELECT 1 FROM main.solidobj_later WHERE due_ms = ?1 AND id = ?2"),
     /* due_ms, id, type, key */
     [SO_STMT_LATER_INSERT] =
         SO_SQLITE("INSERT INTO main.solidobj_later(due_ms, id, type, key) VALUES(?1, ?2, ?3, ?4)"),
@@ -402,10 +404,10 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     [SO_STMT_STATS_DEAD] =
         SO_SQLITE("SELECT type, NULL, count(*), sum(replacement IS NULL) FROM main.solidobj_message "
                   "WHERE status = 4 AND type BETWEEN ?1 AND ?2 GROUP BY type"),
-    /* type, key, now, inbox, limit -> id, operation, due_ms, attempts, error; in the order in which they will
-       run, what is delayed last */
+    /* type, key, now, inbox, limit -> id, operation, due_ms (0: not delayed), attempts, error; in the order
+       in which they will run, what is delayed last */
     [SO_STMT_ACTOR_MAILBOX] = SO_SQLITE(
-        "SELECT m.id, m.operation, m.due_ms, m.attempts, m.error "
+        "SELECT m.id, m.operation, max(p.place, 0), m.attempts, m.error "
         "FROM (SELECT head AS id, -2 AS place FROM main.solidobj_claim WHERE type = ?1 AND key = ?2 "
         "UNION ALL SELECT e.value, -1 FROM main.solidobj_claim c, json_each(c.more) e "
         "WHERE c.type = ?1 AND c.key = ?2 "

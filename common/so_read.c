@@ -159,9 +159,21 @@ static so_code so_standing_read(so_session *s, const so_message *message, so_sta
 {
     so_actor actor;
     so_newest newest;
+    so_message unfinished = *message;
+    int64_t now_ms = so_now_ms(s);
     so_code code = s->port->methods->look(s->port, message->type, message->key, &actor, &newest);
+    /* It may have joined, and the clock been set back since. */
+    if (code == SO_OK && message->due_ms > now_ms && message->id < newest.inbox)
+    {
+        so_value params[] = {SO_VALUE_INT(message->due_ms), SO_VALUE_INT(message->id)};
+        so_value column;
+        bool later;
+        code = so_db_row(s, SO_STMT_LATER_HAS, params, &column, &later);
+        if (code == SO_OK && !later)
+            unfinished.due_ms = 0;
+    }
     if (code == SO_OK)
-        so_standing_of(s, &actor, message, so_now_ms(s), standing);
+        so_standing_of(s, &actor, &unfinished, now_ms, standing);
     return code;
 }
 

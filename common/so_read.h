@@ -20,7 +20,8 @@ typedef struct so_standing
     so_str error;
 } so_standing;
 
-/* The same for a message of an actor that was looked up in this piece of work. */
+/* For a message of an actor that was looked up in this piece of work; message->due_ms is 0 once it has joined
+ * its actor's mailbox, whatever the clock says. */
 void so_standing_of(so_session *s, const so_actor *actor, const so_message *message, int64_t now_ms,
                     so_standing *standing);
 

@@ -27,7 +27,8 @@ SELECT t.name AS type,
 FROM solidobj_actor a
 JOIN solidobj_type t ON t.type = a.type;
 
--- From the message's side: it is read from the message's own row where it is.
+-- From the message's side: it is read from the message's own row where it is. A message that has joined its actor's
+-- mailbox is not delayed any more, even if the clock was set back since.
 CREATE VIEW main.solidobj_messages_view AS
 SELECT m.id AS message,
        t.name AS type,
@@ -44,7 +45,10 @@ SELECT m.id AS message,
                    WHEN q.lane = 3 OR q.lane IN (1, 2) AND q.attempts > 0 THEN 'retrying'
                    ELSE 'waiting'
                END
-               WHEN m.due_ms > (SELECT now_ms FROM solidobj_now_view) THEN 'delayed'
+               WHEN m.due_ms > (SELECT now_ms FROM solidobj_now_view)
+                    AND (m.id >= (SELECT inbox FROM solidobj_now_view)
+                         OR EXISTS (SELECT 1 FROM solidobj_later l WHERE l.due_ms = m.due_ms AND l.id = m.id))
+                   THEN 'delayed'
                WHEN m.attempts > 0 AND q.type IS NULL AND c.type IS NULL
                     AND EXISTS (SELECT 1 FROM solidobj_takers_view o WHERE o.type = m.type AND o.name = m.operation)
                    THEN 'retrying'
@@ -76,7 +80,7 @@ SELECT p.id AS message,
        CASE
            WHEN p.place IN ('claim', 'more') THEN 'claimed'
            WHEN p.lane = 3 OR p.lane IN (1, 2) AND p.attempts > 0 THEN 'retrying'
-           WHEN p.lane IS NULL AND m.due_ms > (SELECT now_ms FROM solidobj_now_view) THEN 'delayed'
+           WHEN p.place IN ('later', 'inbox') AND m.due_ms > (SELECT now_ms FROM solidobj_now_view) THEN 'delayed'
            WHEN p.place IN ('later', 'inbox') AND m.attempts > 0
                 AND NOT EXISTS (SELECT 1 FROM solidobj_queue q WHERE q.type = p.type AND q.key = p.key)
                 AND NOT EXISTS (SELECT 1 FROM solidobj_claim c WHERE c.type = p.type AND c.key = p.key)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """
 so_stats, so_actor, so_status and the views say the same about every message, whatever was done before: unsorted, delayed,
-claimed in a batch, retrying, paused, stuck. They are computed in different ways.
+claimed in a batch, retrying, paused, stuck, the clock set back. They are computed in different ways.
 """
 import json
 import os
@@ -65,7 +65,7 @@ def run(c, held):
 
 
 def move_clock(c, held):
-    call(c, "SELECT so_test_clock(?)", random.choice([HOUR // 2, HOUR, 3 * HOUR]))
+    call(c, "SELECT so_test_clock(?)", random.choice([-3 * HOUR, -HOUR, HOUR // 2, HOUR, 3 * HOUR, 3 * HOUR]))
 
 
 def of_actor(c, held):
