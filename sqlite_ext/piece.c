@@ -191,10 +191,12 @@ static bool so_attached(const so_sqlite *connection)
     return sqlite3_libversion_number() < 3039000 || sqlite3_db_name(connection->db, 2) != NULL;
 }
 
-/* BEGIN IMMEDIATE locks every attached file, and waits for whoever writes to one; we write to main only. */
+/* BEGIN IMMEDIATE locks every attached file, and waits for whoever writes to one; we write to main only. And
+ * it succeeds where main cannot be written. */
 static so_code so_begin_transaction(so_sqlite *connection, bool write)
 {
-    if (!write || connection->controls[SO_CONTROL_LOCK] == NULL || !so_attached(connection))
+    bool immediate = !so_attached(connection) && sqlite3_db_readonly(connection->db, "main") != 1;
+    if (!write || connection->controls[SO_CONTROL_LOCK] == NULL || immediate)
         return so_sqlite_control(connection, write ? SO_CONTROL_BEGIN_WRITE : SO_CONTROL_BEGIN_READ);
     so_code code = so_sqlite_control(connection, SO_CONTROL_BEGIN_READ);
     if (code != SO_OK)

@@ -26,7 +26,7 @@ WRITES = ("so_send('T', '1', 'count')", "so_call('T', '1', 'count')", "so_call('
           "so_release('{claim}')", "so_renew('{claim}')", "so_define_actor('New')", "so_define_operation('T', 'new', NULL)",
           "so_define_migration('T', 1, 'SELECT :state AS state')", "so_drop_operation('T', 'write')",
           "so_send_batch('[{\"type\":\"T\",\"key\":\"1\",\"operation\":\"count\"}]')", "so_cancel(2)", "so_retry(3)", "so_pause('T', '1')",
-          "so_destroy('T', '1')")
+          "so_resume('T', '1')", "so_destroy('T', '1')", "so_tick()", "so_drop_actor('T')", "so_test_clock(1)")
 
 
 def prepare(journal):
