@@ -2,6 +2,7 @@
 """Tables of other schemas are never taken for ours, and locks of other files hold nobody up."""
 # Cases: C25, C26
 import os
+import re
 import shutil
 import sqlite3
 import time
@@ -206,6 +207,17 @@ def name_taken():
         database.close()
 
 
+def functions():
+    """What only the application itself may call, with the number of its arguments: all but so_send, so_version, and what is
+    refused outside a turn anyway."""
+    with open("common/so_functions.c", encoding="utf-8") as file:
+        table = re.findall(r'^ *\{"(so_[a-z_]+)", (\d),\s*\d,\s*([A-Z_ |]+)', file.read(), re.M)
+    found = [(name, int(arguments)) for name, arguments, flags in table
+             if name not in ("so_send", "so_version") and "SO_FN_TURN" not in flags]
+    check(len(found) > 30 and len(table) > 40, f"too few functions: {table}")
+    return found
+
+
 def foreign_file():
     """A file that somebody prepared: its views and triggers cannot run turns, nor send where the schema is not trusted."""
     database, c = application()
@@ -222,6 +234,8 @@ def foreign_file():
         CREATE TRIGGER rings AFTER DELETE ON bait BEGIN INSERT INTO solidobj_ring VALUES (1); END;
         CREATE TABLE defaults(x DEFAULT (so_send('T', '1', 'count')), y);
     """)
+    for name, arguments in functions():
+        c.execute(f"CREATE VIEW every_{name} AS SELECT {name}({', '.join(['NULL'] * arguments)})")
     c.execute("INSERT INTO bait VALUES (1)")
     equal(call(c, "SELECT count(*) FROM solidobj_mailbox_view"), 1, "what a trigger sent")
     c.close()
@@ -231,6 +245,8 @@ def foreign_file():
         before = everything(c)
         for view in ("v_call", "v_run", "v_install"):
             refused(c, f"SELECT * FROM {view}", "unsafe use of so_")
+        for name, _ in functions():
+            refused(c, f"SELECT * FROM every_{name}", f"unsafe use of {name}()")
         refused(c, "SELECT * FROM v_claim", "unsafe use of virtual table")
         refused(c, "UPDATE bait SET x = 2", "unsafe use of so_call()")
         refused(c, "DELETE FROM bait", "unsafe use of virtual table")

@@ -11,8 +11,11 @@ from fixture import LIBRARY, Database, answer, call, check, start
 from places import define, equal, everything, holds, refused
 
 
+KEYED = """'{"idempotency_key": "used"}'"""
+
+
 def fill(c):
-    """State, large state, a waiting, delayed, retrying, claimed, dead and finished message. Gives the claim."""
+    """State, large state, a waiting, delayed, retrying, claimed, dead and finished message, a used key. Gives the claim."""
     call(c, "SELECT so_call('T', 'state', 'count')")
     call(c, "SELECT so_send('T', 'big', 'outside')")
     row = answer(c, "SELECT so_claim('w')")[0]
@@ -20,6 +23,7 @@ def fill(c):
     call(c, "SELECT so_send('T', 'dies', 'outside', NULL, '{\"max_attempts\": 1}')")
     call(c, "SELECT so_fail(?, 'because')", answer(c, "SELECT so_claim('w')")[0]["claim"])
     call(c, "SELECT so_try('T', 'state', 'refuse')")
+    call(c, f"SELECT so_try('T', 'state', 'count', '{{}}', {KEYED})")
     call(c, "SELECT so_send('T', 'held', 'outside')")
     call(c, "SELECT so_send('T', 'held', 'outside')")
     claim = answer(c, """SELECT so_claim('w', '{"lease_ms": 60000}')""")[0]["claim"]
@@ -52,12 +56,15 @@ def goes_on(path, rows, claim, where):
     newest = plain.execute("SELECT max(id) FROM solidobj_message").fetchone()[0]
     views = {view: plain.execute(f"SELECT count(*) FROM solidobj_{view}_view").fetchone()[0]
              for view in ("messages", "mailbox", "dead_letters", "actors")}
-    equal(views, {"messages": 11, "mailbox": 7, "dead_letters": 1, "actors": 2}, f"{where}: views, without the extension")
+    equal(views, {"messages": 12, "mailbox": 7, "dead_letters": 1, "actors": 2}, f"{where}: views, without the extension")
     plain.close()
     c = connect(path)
     holds(c, where)
     version = answer(c, "SELECT so_version()")["schema"]
     equal(call(c, "SELECT so_install()"), version, f"{where}: so_install")
+    keyed = call(c, "SELECT so_find('T', 'state', 'used')")
+    equal(call(c, f"SELECT so_send('T', 'state', 'count', '{{}}', {KEYED})"), keyed, f"{where}: the used key again")
+    equal(answer(c, "SELECT so_status(?)", keyed)["status"], "completed", f"{where}: the message of the used key")
     equal(call(c, "SELECT so_send('T', 'new', 'count')"), newest + 1, f"{where}: the next id")
     equal(answer(c, "SELECT so_claim('w2')"), [], f"{where}: what is claimed is not given out")
     call(c, "SELECT so_test_clock(61000)")

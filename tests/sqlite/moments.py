@@ -30,10 +30,19 @@ def runner(database, pipe, options):
     os.write(pipe, b"%d %d %d" % (done, (time.monotonic() - started) * 1000, (cpu() - before) * 1000))
 
 
+def claimer(database, pipe, options):
+    """The same for a worker outside, and what it may claim."""
+    c = database.connect()
+    os.write(pipe, b"r")
+    before, started = cpu(), time.monotonic()
+    rows = answer(c, "SELECT so_claim('w', ?)", options)
+    os.write(pipe, b"%d %d %d" % (len(rows), (time.monotonic() - started) * 1000, (cpu() - before) * 1000))
+
+
 class Waiter:
-    def __init__(self, database, options='{"wait_ms": 8000, "max_turns": 1}'):
+    def __init__(self, database, options='{"wait_ms": 8000, "max_turns": 1}', function=runner):
         self.reading, writing = os.pipe()
-        self.process = start(runner, database, writing, options)
+        self.process = start(function, database, writing, options)
         os.close(writing)
         equal(os.read(self.reading, 1), b"r", "a waiter's start")
 
@@ -184,7 +193,7 @@ def real_clock_steps(database, c):
 
 
 def no_busy_loop(database, c):
-    """(e) A head that is overdue and blocked, a paused one, none at all: hardly any processor time while waiting."""
+    """(e) Heads that are blocked, paused, stuck or overdue: nothing is due, and waiting takes hardly any processor time."""
     call(c, "SELECT so_define_actor('B', '{\"retry_base_ms\": 3600000, \"retry_cap_ms\": 3600000}')")
     call(c, "SELECT so_define_operation('B', 'break', 'SELECT abs(-9223372036854775808)')")
     call(c, "SELECT so_define_operation('B', 'fine', 'SELECT 1 AS result')")
@@ -194,15 +203,34 @@ def no_busy_loop(database, c):
     for operation in ("outside", "fine"):
         call(c, "SELECT so_send('B', 'external', ?)", operation)
     call(c, "SELECT so_run()")
+    # Overdue, and nobody may start it: before and after somebody sorted it, and where it was delayed or tried before.
+    call(c, "SELECT so_define_operation('B', 'lost', 'SELECT 1 AS result')")
+    for key in ("paused", "paused outside"):
+        operation = "outside" if key.endswith("outside") else "fine"
+        call(c, "SELECT so_pause('B', ?)", key)
+        call(c, "SELECT so_send('B', ?, ?, NULL, '{\"delay_ms\": 1000}')", key, operation)
+        call(c, "SELECT so_send('B', ?, ?)", key, operation)
+    call(c, "SELECT so_send('B', 'stuck', 'lost', NULL, '{\"delay_ms\": 1000}')")
+    call(c, "SELECT so_send('B', 'paused in back-off', 'break')")
+    call(c, "SELECT so_run()")
+    call(c, "SELECT so_pause('B', 'paused in back-off')")
+    call(c, "SELECT so_define_operation('B', 'lost', 'SELECT 1 AS result', '{\"query\": true}')")
+    call(c, "SELECT so_test_clock(5000)")
+    held = answer(c, """SELECT so_claim('w', '{"max": 9, "lease_ms": 3600000}')""")
+    equal([row["key"] for row in held], ["external"], "what could be claimed")
     for doorbell in (True, False):
         if not doorbell:
             os.remove(database.path + "-solidobj")
             os.mkdir(database.path + "-solidobj")
-        waiter = Waiter(database, '{"wait_ms": 1200}')
-        done, waited, used = waiter.end()
-        equal(done, 0, f"turns, doorbell: {doorbell}")
-        check(1150 < waited < 3000, f"it waited {waited} ms, doorbell: {doorbell}")
-        check(used < 400, f"{used} ms of processor time in {waited} ms, doorbell: {doorbell}")
+        call(c, "SELECT so_send('B', 'paused', 'fine')")
+        for function in (runner, claimer):
+            where = f"{function.__name__}, doorbell: {doorbell}"
+            done, waited, used = Waiter(database, '{"wait_ms": 1200}', function).end()
+            equal(done, 0, f"{where}: turns or claims")
+            check(1150 < waited < 3000, f"{where}: it waited {waited} ms")
+            check(used < 400, f"{where}: {used} ms of processor time in {waited} ms")
+        check(call(c, "SELECT so_next_due('[\"B\"]')") > 1000000, "so_next_due says that something is due")
+    call(c, "SELECT so_release(?)", held[0]["claim"])
     os.rmdir(database.path + "-solidobj")
 
 
