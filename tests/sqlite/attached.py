@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Tables of other schemas are never taken for ours, and locks of other files hold nobody up."""
 # Cases: C25, C26
+import glob
 import os
 import re
 import shutil
@@ -191,6 +192,20 @@ def names_of_files():
     shutil.rmtree(directory.directory)
 
 
+def qualified():
+    """Every statement of ours says main, so that no temporary or attached table is meant where we did not look."""
+    seen = 0
+    for path in ["common/so_catalog.c", *sorted(glob.glob("sqlite_ext/*.c"))]:
+        with open(path, encoding="utf-8") as file:
+            text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+        for sql in re.findall(r'(?:"(?:[^"\\]|\\.)*"\s*)+', text):
+            sql = re.sub(r'"\s*"', "", sql)
+            for before, name in re.findall(r"\b(FROM|JOIN|INTO|UPDATE|,) +((?:main\.)?solidobj_[a-z]+)", sql):
+                check(name.startswith("main."), f"{path}: {before} {name}")
+                seen += 1
+    check(seen > 100, f"only {seen} tables were seen")
+
+
 def name_taken():
     """A table of the file that has the name by which a connection finds its state: said, not guessed."""
     for kind in ("TABLE solidobj_connection(x)", "VIEW solidobj_connection AS SELECT 1"):
@@ -277,6 +292,7 @@ def main():
     names_of_files()
     name_taken()
     foreign_file()
+    qualified()
 
 
 main()

@@ -3,6 +3,8 @@
 # Cases: C20
 import json
 import os
+import signal
+import sqlite3
 import sys
 import time
 
@@ -120,6 +122,41 @@ def many_rows(database, c):
     p2.close()
 
 
+def plain(database, ready):
+    """An application that writes its own rows, and knows nothing of us; until it is ended."""
+    c = sqlite3.connect(database.path, isolation_level=None, timeout=20)
+    c.execute("PRAGMA synchronous = OFF")
+    os.write(ready, b"r")
+    while True:
+        c.execute("INSERT INTO note(text) VALUES ('plain')")
+
+
+def plain_writers(database, c):
+    """Calls in autocommit read first and write then; another's commit between the two is no error of theirs."""
+    reading, writing = os.pipe()
+    processes = [start(plain, database, writing) for _ in range(2)]
+    try:
+        for _ in processes:
+            os.read(reading, 1)
+        before = call(c, "SELECT count(*) FROM note")
+        c.execute("PRAGMA busy_timeout = 5000")
+        for n in range(100):
+            timed(c, "SELECT so_call('T', ?, 'count')", f"amid{n % 5}")
+            timed(c, "SELECT so_send('T', ?, 'count')", f"amid{n % 5}")
+            timed(c, "SELECT so_send('T', 'amid', 'outside')")
+            for row in json.loads(timed(c, "SELECT so_claim('w')")):
+                timed(c, "SELECT so_commit(?, '{\"patch\": {\"n\": 1}}')", row["claim"])
+            timed(c, "SELECT so_run()")
+        check(call(c, "SELECT count(*) FROM note") > before + 20, "the others hardly wrote")
+    finally:
+        for process in processes:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+        os.close(reading)
+        os.close(writing)
+    equal(call(c, "SELECT sum(turns) FROM solidobj_actors_view WHERE key LIKE 'amid%'"), 300, "turns beside other writers")
+
+
 def main():
     for journal in ("WAL", "DELETE"):
         database = Database()
@@ -143,6 +180,7 @@ def main():
         holds(c, f"{journal}: claimed and committed")
         deferred(database, c)
         many_rows(database, c)
+        plain_writers(database, c)
         holds(c, journal)
         c.close()
         database.close()

@@ -88,6 +88,30 @@ def to_the_millisecond(c):
     equal(call(c, "SELECT so_next_due()"), None, "nothing waits")
 
 
+def in_its_millisecond(c):
+    """Due now is due, not a millisecond later: where the clock stands still around a call, so does what the call says."""
+    hits = 0
+    for n in range(200):
+        due = call(c, "SELECT so_test_clock(0)") + 3
+        call(c, "SELECT so_send('T', ?, 'outside', NULL, ?)", f"ms{n}", '{"at": %d}' % due)
+        brought, now = 0, 0
+        while now <= due:
+            before = call(c, "SELECT so_test_clock(0)")
+            left = call(c, "SELECT so_next_due()")
+            brought += answer(c, "SELECT so_tick()")["delayed"]
+            now = call(c, "SELECT so_test_clock(0)")
+            if before == now == due:
+                equal((left, brought), (0, 1), "so_next_due, and what so_tick brought, in the millisecond when it is due")
+                hits += 1
+            elif now < due:
+                equal(brought, 0, "what so_tick brought before it was due")
+        (row,) = answer(c, "SELECT so_claim('w')")
+        call(c, "SELECT so_commit(?)", row["claim"])
+        if hits == 5:
+            return
+    check(hits > 0, "no call was within the millisecond")
+
+
 def holder(database, pipe):
     """Claims, is stopped, and tries to renew, commit and fail afterwards."""
     c = database.connect()
@@ -223,6 +247,9 @@ def no_busy_loop(database, c):
             os.remove(database.path + "-solidobj")
             os.mkdir(database.path + "-solidobj")
         call(c, "SELECT so_send('B', 'paused', 'fine')")
+        call(c, "SELECT so_pause('B', ?)", f"just paused {doorbell}")
+        call(c, "SELECT so_send('B', ?, 'fine')", f"just paused {doorbell}")
+        check(call(c, "SELECT so_next_due()") > 1000000, "so_next_due says that a message of a paused actor is due")
         for function in (runner, claimer):
             where = f"{function.__name__}, doorbell: {doorbell}"
             done, waited, used = Waiter(database, '{"wait_ms": 1200}', function).end()
@@ -239,6 +266,7 @@ def main():
     call(c, "SELECT so_install('{\"test\": true}')")
     lock_over_the_due_time(database, c)
     to_the_millisecond(c)
+    in_its_millisecond(c)
     stood_still(database, c)
     stopped_with_the_gate(database, c)
     clock_steps(database, c)
