@@ -85,7 +85,8 @@ so_code so_visit_close(so_visit *visit);
 so_code so_visit_expire(so_visit *visit);
 so_code so_visit_wake(so_session *s, int64_t type, so_str key, int64_t now_ms);
 
-/* Whether the mailboxes of what the turn sends have room. SO_MAILBOX_FULL. */
+/* Whether the mailboxes have room for what the visit's turn sends, whose own message is about to end.
+ * SO_MAILBOX_FULL. */
 so_code so_tells_check(const so_visit *visit, so_turn *turn);
 
 /* Reads a message; *found false: there is none (or it is not a message). */

@@ -161,7 +161,7 @@ static void so_bind_optional(sqlite3_stmt *statement, int index, int64_t number)
 }
 
 /* Text that is longer than this connection allows must not become NULL: the verb asks so_bound() before it
- * steps. */
+ * steps, which ends the use of the statement if there was any. */
 static void so_bind_str(so_sqlite *connection, sqlite3_stmt *statement, int index, so_str text)
 {
     const so_value value = text.p == NULL ? SO_VALUE_NULL : SO_VALUE_STR(text);
@@ -170,18 +170,18 @@ static void so_bind_str(so_sqlite *connection, sqlite3_stmt *statement, int inde
         connection->unbound = rc;
 }
 
-static so_code so_bound(so_sqlite *connection)
+static so_code so_bound(so_sqlite *connection, sqlite3_stmt *statement)
 {
     int rc = connection->unbound;
     connection->unbound = SQLITE_OK;
     if (rc == SQLITE_OK)
         return SO_OK;
     if (rc == SQLITE_NOMEM)
-        return so_error_nomem(&connection->session.err);
+        return so_sqlite_done(connection, statement, so_error_nomem(&connection->session.err));
     /* SQLite has forgotten it at the next bind. */
     so_error_set(&connection->session.err, SO_ENGINE, NULL, "%s", sqlite3_errstr(rc));
     connection->session.err.engine_code = rc;
-    return SO_ENGINE;
+    return so_sqlite_done(connection, statement, SO_ENGINE);
 }
 
 static so_code so_catalog_start(so_sqlite *connection, so_statement which, const so_value *params,
@@ -195,7 +195,7 @@ static so_code so_catalog_start(so_sqlite *connection, so_statement which, const
     {
         int rc = so_sqlite_bind(*statement, i + 1, &params[i]);
         if (rc != SQLITE_OK)
-            return so_sqlite_error(connection, rc);
+            return so_sqlite_done(connection, *statement, so_sqlite_error(connection, rc));
     }
     return SO_OK;
 }
@@ -325,7 +325,7 @@ static so_code so_port_append(so_port *port, const so_message *message, int64_t 
         sqlite3_bind_null(statement, 13);
     else
         sqlite3_bind_int64(statement, 13, message->only_to);
-    code = so_bound(connection);
+    code = so_bound(connection, statement);
     if (code != SO_OK)
         return code;
     bool alone = connection->piece == SO_PIECE_NONE && sqlite3_get_autocommit(connection->db) &&
@@ -335,7 +335,7 @@ static so_code so_port_append(so_port *port, const so_message *message, int64_t 
     else if (connection->piece == SO_PIECE_NONE && so_sqlite_in_transaction(connection))
         code = so_sqlite_ring_at_commit(connection);
     if (code != SO_OK)
-        return code;
+        return so_sqlite_done(connection, statement, code);
     sqlite3_set_last_insert_rowid(connection->db, 0);
     int rc = so_sqlite_step(statement);
     /* A progress handler may also stop what is stored already. */
@@ -399,7 +399,7 @@ static so_code so_port_record(so_port *port, const so_message *message, so_newes
     so_bind_str(connection, statement, 17, message->error);
     so_bind_str(connection, statement, 18, message->idempotency_key.p == NULL ? (so_str){0} : message->args);
     so_bind_str(connection, statement, 19, message->idempotency_key);
-    code = so_bound(connection);
+    code = so_bound(connection, statement);
     if (code != SO_OK)
         return code;
     int rc = so_sqlite_step(statement);
@@ -435,7 +435,7 @@ static so_code so_port_settle(so_port *port, const so_message *message, so_newes
     so_bind_optional(statement, 9, message->nonce);
     so_bind_str(connection, statement, 10, message->result);
     so_bind_str(connection, statement, 11, message->error);
-    code = so_bound(connection);
+    code = so_bound(connection, statement);
     if (code != SO_OK)
         return code;
     int rc = so_sqlite_step(statement);
@@ -467,7 +467,7 @@ static so_code so_port_write_actor(so_port *port, const so_actor *actor, bool cr
     sqlite3_bind_int64(statement, 10, actor->bytes);
     so_bind_str(connection, statement, 11, actor->state);
     sqlite3_bind_int64(statement, 12, actor->version);
-    code = so_bound(connection);
+    code = so_bound(connection, statement);
     if (code != SO_OK)
         return code;
     so_sqlite_step(statement);

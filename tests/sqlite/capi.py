@@ -10,7 +10,7 @@ OPEN_READWRITE, OPEN_CREATE, OPEN_URI, OPEN_NOMUTEX, OPEN_FULLMUTEX, OPEN_SHARED
 
 S.sqlite3_errmsg.restype = S.sqlite3_column_text.restype = ctypes.c_char_p
 S.sqlite3_column_int64.restype = S.sqlite3_last_insert_rowid.restype = ctypes.c_int64
-for name in ("commit_hook", "rollback_hook", "update_hook", "wal_hook", "preupdate_hook", "next_stmt"):
+for name in ("commit_hook", "rollback_hook", "update_hook", "wal_hook", "preupdate_hook", "next_stmt", "expanded_sql"):
     getattr(S, f"sqlite3_{name}").restype = P
 
 
@@ -57,6 +57,16 @@ class Connection:
             count += S.sqlite3_stmt_busy(statement)
             statement = P(S.sqlite3_next_stmt(self.handle, statement))
         return count
+
+    def expanded(self):
+        """The text of every prepared statement with what is bound to it, as a tracing tool shows it."""
+        statement = P(S.sqlite3_next_stmt(self.handle, None))
+        while statement:
+            text = P(S.sqlite3_expanded_sql(statement))
+            if text:
+                yield ctypes.string_at(text)
+            S.sqlite3_free(text)
+            statement = P(S.sqlite3_next_stmt(self.handle, statement))
 
     def prepare(self, sql):
         statement = P()

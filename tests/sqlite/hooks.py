@@ -292,13 +292,35 @@ def limited(path):
         c.close()
 
 
+def unbound(path):
+    """Nothing stays bound to a kept statement when a call has ended, with an error as well: it would be freed memory."""
+    mark = "marked-" * 20
+    c = Connection(path)
+    # 1,500 control characters are 9,000 bytes of JSON: too long to be stored where texts may have 5,000 bytes.
+    c.rows("SELECT so_define_operation('T', 'grow', 'SELECT replace(hex(zeroblob(750)), ''0'', char(1)) AS result')")
+    for text in (f"so_send('T', '{mark}', 'count', '{{\"m\":\"{mark}\"}}', '{{\"idempotency_key\":\"{mark}\"}}')",
+                 f"so_call('T', '{mark}', 'note', '{{\"text\":\"{mark}\"}}')", "so_run()", "so_claim('w')",
+                 f"so_snapshot('T', '{mark}')", f"so_find('T', '{mark}', '{mark}')", f"so_actor('T', '{mark}')",
+                 f"so_call('T', '{mark}', 'break')", f"so_call('T', '{mark}', 'grow')", f"so_destroy('T', '{mark}')"):
+        for longest in (1000000, 5000):
+            usual = capi.S.sqlite3_limit(c.handle, 0, longest)
+            try:
+                c.rows(f"SELECT {text}")
+            except Error as error:
+                check("break" in text or ("grow" in text and longest == 5000), f"{text}: {error}")
+            capi.S.sqlite3_limit(c.handle, 0, usual)
+            left = [sql for sql in c.expanded() if b"marked-" in sql]
+            check(not left, f"{text}, texts up to {longest} bytes: still bound: {left[:1]}")
+    c.close()
+
+
 def main():
     database = Database()
     c = database.connect()
     define(c)
     call(c, "SELECT so_define_operation('T', 'peek', 'SELECT so_get(''n'') AS result', '{\"query\": true}')")
     call(c, "SELECT so_call('T', '1', 'count')")
-    for part in (hooks_stay, timeout_stays, commit_refused, denied, stopped, configured, limited):
+    for part in (hooks_stay, timeout_stays, commit_refused, denied, stopped, configured, limited, unbound):
         part(database.path)
         holds(c, part.__name__)
     check(everything(c) != {}, "there are rows")
