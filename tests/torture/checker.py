@@ -24,6 +24,9 @@ DESTROYED = {"ask": {"SO_DESTROYED", "SO_UNKNOWN_MESSAGE"}, "wait": {"SO_DESTROY
              "cancel": {"SO_UNKNOWN_MESSAGE"}, "retry": {"SO_UNKNOWN_MESSAGE"}}
 CALLS = {"call", "calls", "try"}  # run at once, so nobody retries them
 SENDS = ("send", "transaction", "trigger", "insert", "batch")
+STORES = (*SENDS, "ask")  # what puts a message into a mailbox
+FULL, GONE = REFUSALS = ("SO_MAILBOX_FULL", "SO_DESTROYED")
+NOBODY = ("C", "nobody")  # see clients.py
 SETTLES = ("commit", "fail", "reject", "release", "renew")
 
 
@@ -45,6 +48,8 @@ class View:
         self.calls = history.calls
         self.messages = history.messages
         self.done = {row.message: row for row in history.done}
+        self.effects = {row.identity: row for row in history.done}
+        self.tried = {start.identity for start in history.starts}  # also by what was rolled back
         self.replacements = {message.replacement for message in self.messages.values() if message.replacement}
         self.offers = {}  # identity: (call, place in the call, offer)
         self.sent_to = {}  # message: (actor, call), of those whose id was answered
@@ -64,11 +69,13 @@ class View:
             self.offers[call.process, offer["number"]] = (call, place, offer)
             if offer["behaviour"].get("d") and call.outcome != "error":
                 self.destroys[offer["actor"]].append((call.begin, NEVER, False))
-            if call.outcome == "ok" and call.answer and isinstance(call.answer[place], int):
+            if call.kind in STORES and call.outcome == "ok" and call.answer and isinstance(call.answer[place], int):
                 self.sent_to[call.answer[place]] = (offer["actor"], call)
                 message = self.messages.get(call.answer[place])
                 if message and message.status == "cancelled":
                     message.identity = (call.process, offer["number"])
+        if call.kind == "claim" and call.outcome == "ok":
+            self.tried.update((row["args"]["s"], row["args"]["m"]) for row in call.answer)
         if call.kind == "cancel":
             self.cancels[call.arguments["message"]].append(call)
         if call.kind == "destroy" and call.outcome != "error":
@@ -82,14 +89,52 @@ class View:
                     incarnation = self.done[message.message].incarnation
                 self.turns[message.actor, incarnation].append(
                     Turn(message.message, message.turn, message.identity, message.message not in self.replacements))
-        # Of an actor that is gone only the client's answer tells whether a message was its own or what so_retry() sent for it.
+        # Of an actor that is gone, or of a message that left no row, only the client's answer tells whether a message was its own or what so_retry() sent for it.
         for row in self.history.done:
             if row.message not in self.messages:
                 _, _, call = self.offered(row.identity)
                 own = row.message in self.sent_to or (call is not None and call.kind in CALLS)
+                if self.forgetful(row.actor) and row.incarnation == self.living(row.actor):  # its dead letters are there
+                    own = row.message not in self.replacements
                 self.turns[row.actor, row.incarnation].append(Turn(row.message, row.n, row.identity, own))
         for turns in self.turns.values():
             turns.sort(key=lambda turn: turn.n)
+
+    def living(self, actor):
+        return self.history.actors.get(actor, (None,))[0]
+
+    def forgetful(self, actor):
+        return actor is not None and actor[0] in self.settings["forgetful"]
+
+    def keeps(self, identity):
+        """Whether its message stays on record also where there is no history."""
+        _, options, call = self.offered(identity)
+        return identity[0] == "keyed" or "keep_result" in options or (call is not None and call.kind == "ask")
+
+    def fate(self, identity):
+        """What became of an offer: the status on record or, without a row, what it must have been; None: it is nowhere."""
+        if self.found.get(identity):
+            return self.found[identity][0].status
+        if identity in self.effects:
+            return "completed"
+        call, place, offer = self.offers[identity]
+        if not self.forgetful(offer["actor"]) or self.keeps(identity):
+            return None
+        if offer["behaviour"].get("r") and identity in self.tried:
+            return "rejected"
+        message = call.answer[place] if call.outcome == "ok" and call.answer else None
+        if any(cancel.outcome is None or cancel.answer == 1 for cancel in self.cancels.get(message, ())):
+            return "cancelled"
+        return None
+
+    def forgotten(self, message):
+        """Whether a message that was sent may have left no row because its actor has no history."""
+        actor, call = self.sent_to.get(message, (None, None))
+        if message in self.done:
+            actor, call = self.done[message].actor, None
+        if actor is None:  # what so_retry() sent, or the call that sent it was cut off
+            return bool(self.settings["forgetful"])
+        return self.forgetful(actor)
 
     def excused(self, actor, since):
         """Whether the actor may have been destroyed after this moment."""
@@ -112,6 +157,10 @@ class View:
         if call.outcome == "ok":
             if not offer["kept"]:
                 return None
+            if call.kind in SENDS and "if_exists" in offer["options"] and call.answer is None:
+                return ()  # a trigger does not tell
+            if call.kind in SENDS and call.answer is not None and not isinstance(call.answer[place], int):
+                return None  # refused, or left out
             if call.kind in ("call", "calls", "ask"):
                 return ("completed",)
             if call.kind == "try":
@@ -138,27 +187,28 @@ def lost(view):
         if not wanted:
             continue
         found = view.found.get(identity)
-        if not found and not view.excused(offer["actor"], call.begin):
+        fate = view.fate(identity)
+        if fate is None and not view.excused(offer["actor"], call.begin):
             yield f"{call} was acknowledged, but {identity} is nowhere"
-        if found and found[0].status not in wanted:
+        if found and fate not in wanted:
             yield f"{call} answered {call.answer}, but message {found[0].message} is {found[0].status}: {found[0].error}"
 
 
 def undone(view):
     """What was rolled back or answered with an error is not there."""
-    effects = {row.identity for row in view.history.done}
     for identity, (call, place, offer) in view.offers.items():
         if view.acknowledged(call, place, offer) is None or not offer["kept"]:
-            if view.found.get(identity) or identity in effects:
+            if view.found.get(identity) or identity in view.effects:
                 yield f"{call} ({call.outcome}, {call.answer}) left {identity} behind"
 
 
 def halves(view):
-    """A transaction whose process died is there as a whole or not at all."""
-    effects = {row.identity for row in view.history.done}
+    """A transaction whose process died is there as a whole or not at all, but for what could be refused or left out."""
     for call in view.calls:
-        kept = [(call.process, offer["number"]) for offer in call.offers if offer["kept"]]
-        there = sum(identity in view.found or identity in effects for identity in kept)
+        kept = [(call.process, offer["number"]) for offer in call.offers if offer["kept"]
+                and not offer["options"].keys() & {"if_exists", "incarnation"}
+                and not (call.kind == "transaction" and offer["actor"][0] in view.settings["limits"])]
+        there = sum(view.fate(identity) is not None for identity in kept)
         if call.outcome is None and there not in (0, len(kept)):
             if not any(view.excused(offer["actor"], call.begin) for offer in call.offers):
                 yield f"{call}, whose outcome is unknown, is there by {there} of {len(kept)} parts"
@@ -176,38 +226,50 @@ def doubled(view):
             seen.add(getattr(row, what))
 
 
+def told_by(view, identity):
+    """The identity of the turn that told this message; None if there was no such turn."""
+    sender = identity[0]
+    parent = int(sender[1:]) if sender[:1] == "m" and sender[1:].isdigit() else None
+    if parent in view.messages and view.messages[parent].status == "completed":
+        return view.messages[parent].identity
+    return view.done[parent].identity if parent in view.done else None
+
+
 def known(view):
     """Every message is one that somebody sent, to that actor; a told one, by a turn that was to tell it."""
     keyed = {call.arguments["number"] for call in view.calls if call.kind == "keyed"}
-    for message in view.messages.values():
-        if message.identity is None:
-            if message.status == "cancelled" and not view.excused(message.actor, -1):
-                yield f"nobody knows of message {message.message}, which is cancelled"
-            continue
-        sender, number = message.identity
-        if message.identity in view.offers:
-            offer = view.offers[message.identity][2]
-            if (offer["actor"], offer["operation"]) != (message.actor, message.operation):
-                yield f"message {message.message} is for {message.actor}, offered was {offer}"
-        elif sender == "keyed":
-            if number not in keyed:
-                yield f"nobody sent message {message.message}, {message.identity}"
+    there = [(message.message, message.actor, message.operation, message.identity) for message in view.messages.values()]
+    there += [(row.message, row.actor, None, row.identity) for row in view.history.done if row.message not in view.messages]
+    for message, actor, operation, identity in there:
+        if identity is None:
+            if view.messages[message].status == "cancelled" and not view.excused(actor, -1):
+                yield f"nobody knows of message {message}, which is cancelled"
+        elif identity in view.offers:
+            offer = view.offers[identity][2]
+            if offer["actor"] != actor or operation not in (None, offer["operation"]):
+                yield f"message {message} is for {actor}, offered was {offer}"
+        elif identity[0] == "keyed":
+            if identity[1] not in keyed:
+                yield f"nobody sent message {message}, {identity}"
         else:
-            parent = int(sender[1:]) if sender[:1] == "m" and sender[1:].isdigit() else None
-            if parent in view.messages and view.messages[parent].status == "completed":
-                told_by = view.messages[parent].identity
-            else:
-                told_by = view.done[parent].identity if parent in view.done else None
-            if message.actor != ("T", view.offered(told_by)[0].get("t")):
-                yield f"nobody sent message {message.message}, {message.identity} for {message.actor}"
+            behaviour = view.offered(told_by(view, identity))[0]
+            if actor != (behaviour.get("tt", "T"), behaviour.get("t")):
+                yield f"nobody sent message {message}, {identity} for {actor}"
 
 
 def told(view):
-    """What a turn told was sent with it."""
+    """What a turn told was sent with it, and nothing that was for an actor or an incarnation that is not there."""
     for turns in view.turns.values():
         for turn in turns:
-            if "t" in view.offered(turn.identity)[0] and (f"m{turn.message}", 0) not in view.found:
+            behaviour = view.offered(turn.identity)[0]
+            if "t" not in behaviour:
+                continue
+            there = (f"m{turn.message}", 0) in view.found
+            options = behaviour.get("o", {})
+            if not options and not there and not view.excused((behaviour.get("tt", "T"), behaviour["t"]), -1):
                 yield f"message {turn.message} completed, but what it told is nowhere"
+            if there and ("incarnation" in options or (options and behaviour["t"] == "nobody")):
+                yield f"message {turn.message} told somebody who never lived"
 
 
 def ids(view):
@@ -215,9 +277,13 @@ def ids(view):
     for identity, (call, place, offer) in view.offers.items():
         if call.kind not in ("send", "transaction", "batch") or call.outcome != "ok" or not offer["kept"]:
             continue
-        message = view.messages.get(call.answer[place])
-        if message is None and view.excused(offer["actor"], call.begin):
+        if not isinstance(call.answer[place], int):
             continue
+        message = view.messages.get(call.answer[place]) or view.done.get(call.answer[place])
+        if message is None and (view.excused(offer["actor"], call.begin) or view.forgetful(offer["actor"])):
+            message = view.effects.get(identity)  # the same under another id?
+            if message is None or view.excused(offer["actor"], call.begin):
+                continue
         if message is None or message.identity != identity:
             yield f"{call} answered {call.answer[place]} for {identity}, which is {message}"
 
@@ -231,6 +297,11 @@ def results(view):
         if call.kind == "wait":
             message = view.messages.get(call.arguments["message"])
             if message is None and view.excused_message(call.arguments["message"]):
+                continue
+            if message is None and view.forgotten(call.arguments["message"]):
+                row = view.done.get(call.arguments["message"])
+                if row is None or call.answer != [row.n, *row.identity]:
+                    yield f"{call} answered {call.answer}, which took effect as {row}"
                 continue
             if message is None or message.result != call.answer:
                 yield f"{call} answered {call.answer}, on record is {message}"
@@ -275,10 +346,43 @@ def statuses(view):
         message = view.messages.get(call.arguments["message"])
         if (message is None or call.answer == "gone") and view.excused_message(call.arguments["message"]):
             continue
+        if message is None and view.forgotten(call.arguments["message"]):
+            continue
         if message is None or call.answer == "gone":
             yield f"{call} answered {call.answer} for a message that was sent, {message}"
         elif call.answer in FINAL and call.answer != message.status:
             yield f"{call} answered {call.answer}, in the end message {message.message} is {message.status}"
+
+
+def over(view):
+    """What was over did not begin again."""
+    ends = {}
+    for call in view.calls:
+        if call.outcome != "ok":
+            continue
+        if call.kind == "wait" or (call.kind == "status" and call.answer in (*FINAL, "gone")):
+            message = call.arguments["message"]
+            ends[message] = min(ends.get(message, NEVER), call.end)
+    for start in view.history.starts:
+        if start.at > ends.get(start.message, NEVER):
+            yield f"{start} after the message was over"
+    for call in view.calls:
+        if call.kind == "claim" and call.outcome == "ok":
+            for row in call.answer:
+                if call.begin > ends.get(row["message"], NEVER):
+                    yield f"{call} got message {row['message']} after it was over"
+
+
+def histories(view):
+    """Without history there is a row of what has to be kept, and of nothing else that is over."""
+    for message in view.messages.values():
+        if view.forgetful(message.actor) and message.status != "dead":
+            if message.identity is None or not view.keeps(message.identity):
+                yield f"message {message.message} left a row: {message}"
+    for identity, (call, place, offer) in view.offers.items():
+        if view.forgetful(offer["actor"]) and view.keeps(identity) and view.acknowledged(call, place, offer):
+            if not view.found.get(identity) and not view.excused(offer["actor"], call.begin):
+                yield f"{call} asked to keep {identity}, which is not on record"
 
 
 def counters(view):
@@ -289,12 +393,12 @@ def counters(view):
             if turn.n != n or (message and message.result[0] != n):
                 yield f"{actor}, incarnation {incarnation}: turn {n} is {turn}, on record is {message}"
                 break
-    for actor, (incarnation, turns, n) in view.history.actors.items():
+    for actor, (incarnation, turns, state) in view.history.actors.items():
         count = len(view.turns.get((actor, incarnation), ()))
-        if (turns, n) != (count, count):
-            yield f"{actor} has {count} turns, but says {turns}, and its counter is {n}"
+        if (turns, state["n"]) != (count, count):
+            yield f"{actor} has {count} turns, but says {turns}, and its state is {state}"
     for message in view.messages.values():
-        if message.incarnation and view.history.actors.get(message.actor, (None,))[0] != message.incarnation:
+        if message.incarnation and view.living(message.actor) != message.incarnation:
             yield f"message {message.message} belongs to incarnation {message.incarnation} of {message.actor}, which is gone"
 
 
@@ -303,7 +407,7 @@ def effects(view):
     newest = {}
     for row in view.history.done:
         message = view.messages.get(row.message)
-        if message is None and view.excused(row.actor, -1):
+        if message is None and (view.excused(row.actor, -1) or view.forgetful(row.actor)):
             pass
         elif message is None or message.status != "completed":
             yield f"message {row.message} took effect, but is {message}"
@@ -369,23 +473,33 @@ def ends(view):
             yield f"message {message.message} is dead after {message.attempts} of {allowed} attempts: {message.error}"
         if message.attempts > allowed or (message.attempts < 1 and message.status != "cancelled"):
             yield f"message {message.message} has {message.attempts} of {allowed} attempts"
+    for row in view.history.done:
+        behaviour, options, _ = view.offered(row.identity)
+        allowed = options.get("max_attempts", view.settings["max_attempts"])
+        if behaviour.get("r") or not max(behaviour.get("f", 0), behaviour.get("k", 0)) < row.attempt <= allowed:
+            yield f"the effect {row} was not to be, its behaviour is {behaviour}"
 
 
 def attempts(view):
     """No handler starts more often than it may, and an attempt that did not fail cost a process."""
-    for _, actor, message, attempt in view.history.starts:
-        if message in view.messages and view.messages[message].actor == actor:
-            found = view.messages[message]
-            rolled_back = found.status == "cancelled" and attempt == found.attempts + 1  # in a caller's transaction
-            if attempt > found.attempts and not rolled_back:
-                yield f"attempt {attempt} of message {message} began, on record are {found.attempts}"
+    for start in view.history.starts:
+        found = view.messages.get(start.message) or view.done.get(start.message)
+        if found and found.actor == start.actor:
+            recorded = found.attempt if start.message not in view.messages else found.attempts
+            # A cancelled one may have begun in a caller's transaction that was rolled back.
+            rolled_back = recorded == start.attempt - 1 and getattr(found, "status", None) == "cancelled"
+            if start.attempt > recorded and not rolled_back:
+                yield f"attempt {start.attempt} of message {start.message} began, on record are {recorded}"
+    ended = [(message.message, message.attempts, message.status in ("completed", "rejected"), message.identity)
+             for message in view.messages.values() if message.operation == "step"]
+    ended += [(row.message, row.attempt, True, row.identity) for row in view.history.done
+              if row.message not in view.messages and row.wanted is not None]
     unexplained = []
-    for message in view.messages.values():
-        if message.operation == "step":
-            failures = view.offered(message.identity)[0].get("f", 0)
-            beyond = message.attempts - (message.status in ("completed", "rejected")) - min(failures, message.attempts)
-            if beyond > 0:
-                unexplained.append((message.message, beyond))
+    for message, made, succeeded, identity in ended:
+        behaviour = view.offered(identity)[0]
+        beyond = made - succeeded - min(behaviour.get("f", 0), made)
+        if beyond > 0 and "tt" not in behaviour:  # it may have met a full mailbox
+            unexplained.append((message, beyond))
     total = sum(beyond for _, beyond in unexplained)
     if total > view.history.disturbances:
         yield f"{total} attempts that nobody failed, with {view.history.disturbances} disturbances: {unexplained}"
@@ -416,7 +530,8 @@ def grants(view):
 def lease(view, grant, holds):
     """A claim is good until its lease ends, and not a moment longer. Into `holds` goes until when each message was held."""
     expires, settled, given_back, answers = grant.rows[0]["expires_ms"], {}, NEVER, {}
-    excused = view.excused((grant.rows[0]["type"], grant.rows[0]["key"]), grant.claimed.begin)
+    actor = (grant.rows[0]["type"], grant.rows[0]["key"])
+    excused = view.excused(actor, grant.claimed.begin)
     for call in grant.calls:
         accepted, before = call.outcome == "ok", settled.get(call.arguments["message"])
         if accepted and call.begin_wall > expires and before != call.kind:
@@ -427,7 +542,8 @@ def lease(view, grant, holds):
         if accepted and before not in (None, call.kind):
             yield f"{call} was accepted after a {before}"
         first = answers.get(call.arguments["claim"], call.answer)
-        if before == call.kind and call.answer != first and call.outcome and not excused:
+        unknown = view.forgetful(actor) and call.answer == "SO_LOST_CLAIM"  # nothing tells of the first time
+        if before == call.kind and call.answer != first and call.outcome and not (excused or unknown):
             yield f"{call} answered {call.answer}, but {first} the first time"
         if call.kind == "renew":
             expires = call.answer if accepted else expires
@@ -467,17 +583,26 @@ def settled(view):
     """What a worker was told is what became of the message."""
     final = {"commit": "completed", "reject": "rejected"}
     for grant in grants(view):
-        excused = view.excused((grant.rows[0]["type"], grant.rows[0]["key"]), grant.claimed.begin)
+        actor = (grant.rows[0]["type"], grant.rows[0]["key"])
+        excused = view.excused(actor, grant.claimed.begin)
         for call in grant.calls:
             message = view.messages.get(call.arguments["message"])
             answer = call.answer if call.kind == "fail" else final.get(call.kind)
+            took_effect = call.arguments["message"] in view.done
+            forgotten = view.forgetful(actor) and answer in ("completed", "rejected")
             wrong = message.status != answer if message else not excused
+            if message is None and forgotten and took_effect == (answer == "completed"):
+                wrong = False
             if call.outcome == "ok" and answer in FINAL and wrong:
                 yield f"{call} was accepted ({answer}), on record is {message}"
         for row in grant.rows:
             message = view.messages.get(row["message"])
             if message and message.status == "cancelled" and row["attempt"] == message.attempts + 1:
                 continue  # it was given back unbegun
+            if message is None and view.forgetful(actor):
+                if row["message"] in view.done and row["attempt"] > view.done[row["message"]].attempt:
+                    yield f"message {row['message']} was claimed for attempt {row['attempt']} after its last one"
+                continue
             if row["attempt"] > message.attempts if message else not excused:
                 yield f"message {row['message']} was claimed for attempt {row['attempt']}, on record is {message}"
 
@@ -526,10 +651,10 @@ def paused(view):
             end = min([end] + [begin for begin, done, _ in view.destroys.get(actor, ()) if done > call.begin])
             pauses[actor].append((call, end))
     if view.settings["doorbell"]:  # without it a batch is claimed in one transaction and run in the next
-        for at, actor, message, attempt in view.history.starts:
-            for call, end in pauses.get(actor, ()):
-                if call.end < at < end:
-                    yield f"attempt {attempt} of message {message} began after {call}"
+        for start in view.history.starts:
+            for call, end in pauses.get(start.actor, ()):
+                if call.end < start.at < end:
+                    yield f"{start} after {call}"
     for grant in grants(view):
         for call, end in pauses.get((grant.rows[0]["type"], grant.rows[0]["key"]), ()):
             if call.end < grant.claimed.begin and grant.claimed.end < end:
@@ -555,6 +680,192 @@ def destroyed(view):
                         yield f"{actor}: {call} from before it was destroyed ran in the later incarnation {incarnation}"
 
 
+def addressed(view):
+    """What is for a living actor, or for one incarnation, reaches only that, and is refused for that reason only."""
+    witnesses = defaultdict(list)  # actor: (call, incarnation), of answered calls that ran a turn
+    for (actor, incarnation), turns in view.turns.items():
+        for turn in turns:
+            behaviour, options, call = view.offered(turn.identity)
+            if turn.identity[0][:1] == "m":
+                options = view.offered(told_by(view, turn.identity))[0].get("o", {}) if turn.first else {}
+            if turn.first and turn.n == 1 and options.keys() & {"if_exists", "incarnation"}:
+                yield f"{actor}: message {turn.message} was for a living actor, and founded incarnation {incarnation}"
+            if turn.first and options.get("incarnation", incarnation) != incarnation:
+                yield f"{actor}: message {turn.message} was for incarnation {options['incarnation']}, and ran in {incarnation}"
+            if call and call.outcome == "ok" and call.kind in (*CALLS, "ask"):
+                witnesses[actor].append((call, incarnation))
+    for call, _, offer in view.offers.values():
+        yield from address(view, call, offer, witnesses[offer["actor"]])
+
+
+def address(view, call, offer, witnesses):
+    actor, options = offer["actor"], offer["options"]
+    if not options.keys() & {"if_exists", "incarnation"}:
+        return
+    place = call.offers.index(offer)
+    answer = call.answer[place] if call.outcome == "ok" and call.answer else call.answer
+    went = answer is not None and answer not in REFUSALS and call.outcome == "ok"
+    if actor == NOBODY and went:
+        yield f"{call} answered {answer} for {actor}, who never lived"
+    living = any(witness.end < call.begin and not view.excused(actor, witness.begin) for witness, _ in witnesses)
+    if "if_exists" in options and living:
+        if (call.kind in ("send", "transaction", "batch") and call.outcome == "ok" and answer is None and offer["kept"]) or (
+                call.kind == "ask" and answer == GONE):
+            yield f"{call} answered {answer} for {actor}, who lived"
+    if "incarnation" in options:
+        if answer == GONE and len(call.offers) == 1 and not view.excused(actor, -1):
+            yield f"{call} answered {GONE} for {actor}, whom nobody destroyed"
+        dead = [end for begin, end, did in view.destroys.get(actor, ()) if did and end < call.begin and any(
+            of == options["incarnation"] and witness.end < begin for witness, of in witnesses)]
+        if went and dead and offer["kept"]:
+            yield f"{call} answered {answer} for incarnation {options['incarnation']} of {actor}, which was gone"
+
+
+class Mailbox:
+    """What can be known of the mailbox of an actor that may hold few messages, and was never destroyed."""
+
+    def __init__(self, view, actor):
+        self.limit = view.settings["limits"][actor[0]]
+        tried = {}  # message: the earliest moment at which it can have been taken out, or begun
+        for start in view.history.starts:
+            if start.actor == actor:
+                tried[start.message] = min(tried.get(start.message, NEVER), start.at)
+        for call in view.calls:
+            if call.kind == "claim" and call.outcome == "ok":
+                for row in call.answer:
+                    tried[row["message"]] = min(tried.get(row["message"], NEVER), call.begin)
+        for message, calls in view.cancels.items():
+            tried[message] = min([tried.get(message, NEVER)] + [call.begin for call in calls if call.outcome != "error"])
+        self.inside = []  # (from, to): at least then it was in there
+        for message, (of, call) in view.sent_to.items():
+            found = view.messages.get(message)
+            if of == actor and found and (message in tried or found.status != "dead"):
+                self.inside.append((call.end, tried.get(message, NEVER)))
+        self.known = []  # (message, turn, plain, the call that sent it)
+        self.floors = []  # (moment, message, turn) that was over by then
+        for message in view.messages.values():
+            _, options, call = view.offered(message.identity)
+            first = message.message not in view.replacements
+            if message.actor == actor and (call is None or call.kind in STORES or not first):
+                plain = first and "delay_ms" not in options
+                self.known.append((message.message, message.turn, plain, call if first else None))
+            if message.actor == actor and first and message.turn and call and call.outcome == "ok":
+                if call.kind in (*CALLS, "ask"):
+                    self.floors.append((call.end, message.message, message.turn))
+
+    def crowded(self):
+        """(moment, messages) where there were too many."""
+        moments = sorted([(begin, 1) for begin, _ in self.inside] + [(end, -1) for _, end in self.inside if end != NEVER])
+        count = 0
+        for at, more in moments:
+            count += more
+            if count > self.limit:
+                yield at, count
+
+    def most(self, call, own):
+        """How many there can have been at most during a call, with its own."""
+        over = [(message, turn) for at, message, turn in self.floors if at < call.begin]
+        message_floor = max((message for message, _ in over), default=0)
+        turn_floor = max((turn for _, turn in over), default=0)
+        return own + sum(not (plain and message < message_floor) and not (turn and turn <= turn_floor)
+                         for message, turn, plain, sent in self.known
+                         if sent is None or (sent is not call and sent.begin < call.end))
+
+
+def limits(view):
+    """No mailbox holds more than it may, and none is full that cannot be."""
+    actors = {offer["actor"] for _, _, offer in view.offers.values() if offer["actor"][0] in view.settings["limits"]}
+    for call in view.calls:
+        if call.kind == "count" and call.outcome == "ok":
+            for kind, key, count in call.answer:
+                if count > view.settings["limits"][kind]:
+                    yield f"{call} saw {count} messages of {kind} {key}"
+    mailboxes = {actor: Mailbox(view, actor) for actor in actors if not view.excused(actor, -1)}
+    for actor, mailbox in mailboxes.items():
+        for at, count in mailbox.crowded():
+            yield f"at {at} the mailbox of {actor} held {count} messages"
+    for call in view.calls:
+        answers = call.answer if call.outcome == "ok" and call.answer and call.kind == "transaction" else [
+            call.answer] * len(call.offers)
+        refusing = {offer["actor"] for offer, answer in zip(call.offers, answers)
+                    if answer == FULL and offer["actor"] in actors}
+        if FULL in answers and not refusing:
+            yield f"{call} met a full mailbox, but sent to {[offer['actor'] for offer in call.offers]}"
+        most = {actor: mailboxes[actor].most(call, sum(offer["actor"] == actor for offer in call.offers))
+                for actor in refusing if actor in mailboxes}
+        if most and most.keys() == refusing and all(most[actor] <= mailboxes[actor].limit for actor in most):
+            yield f"{call} met a full mailbox, but there can have been only {most}"
+
+
+def versions(view):
+    """type: (moment, at least this version), (moment, at most this version)"""
+    found = defaultdict(lambda: ([(-1, 1)], [(-1, 1)]))
+    for call in view.calls:
+        if call.kind == "raise" and call.arguments["kept"] and call.outcome != "error":
+            least, most = found[call.arguments["type"]]
+            most.append((call.begin, 1))
+            if call.outcome == "ok":
+                least.append((call.end, call.answer))
+    return found
+
+
+def least_version(raises, at):
+    return max(version for moment, version in raises[0] if moment < at)
+
+
+def most_version(raises, at):
+    return sum(more for moment, more in raises[1] if moment < at)
+
+
+def migrated(view):
+    """A handler is the one of the type's version and is given a state of that version, which each step made once."""
+    raises = versions(view)
+
+    def check_version(what, kind, version, begin, end):
+        least, most = least_version(raises[kind], begin), most_version(raises[kind], end)
+        if not least <= version <= most:
+            yield f"{what} is of version {version}, that of {kind} was {least} to {most}"
+
+    for start in view.history.starts:
+        yield from check_version(start, start.actor[0], start.version, start.at, start.at)
+    for call in view.calls:
+        if call.kind == "claim" and call.outcome == "ok":
+            for row in call.answer:
+                if row["state"] is not None:
+                    yield from check_version(f"{call}: {row}", row["type"], row["state"]["v"], call.begin, call.end)
+        if call.kind == "query" and call.outcome == "ok":
+            _, version, _, wanted = call.answer
+            if version != wanted:
+                yield f"{call} saw a state of version {version} by a handler for {wanted}"
+            yield from check_version(call, call.arguments["actor"][0], wanted, call.begin, call.end)
+    births = {}  # (actor, incarnation): the version that it began with
+    for row in view.history.done:
+        if row.wanted not in (None, row.version):
+            yield f"{row} met a state of version {row.version} by a handler for {row.wanted}"
+        birth = births.setdefault((row.actor, row.incarnation), row.version - row.steps)
+        if birth != row.version - row.steps or (row.wanted and row.n == 1 and row.steps):
+            yield f"{row} has {row.steps} steps behind it, but began with version {birth}"
+    for actor, (incarnation, _, state) in view.history.actors.items():
+        birth = births.get((actor, incarnation), state["v"] - state["steps"])
+        if birth != state["v"] - state["steps"]:
+            yield f"{actor}, who began with version {birth}, is {state}"
+
+
+def queries(view):
+    """A query sees the turns that were acknowledged before, and none that were never made."""
+    answers = defaultdict(list)
+    for identity, (call, place, offer) in view.offers.items():
+        if call.kind in (*CALLS, "ask") and call.outcome == "ok" and offer["kept"] and isinstance(call.answer[place], list):
+            answers[offer["actor"]].append((call.end, call.answer[place][0]))
+    for call in view.calls:
+        actor = call.arguments.get("actor")
+        if call.kind == "query" and call.outcome == "ok" and not view.excused(actor, -1):
+            least = max((n for end, n in answers[actor] if end < call.begin), default=0)
+            most = len(view.turns.get((actor, view.living(actor)), ()))
+            if not least <= call.answer[0] <= most:
+                yield f"{call} saw {call.answer[0]} turns, there were {least} to {most}"
+
+
 def inspections(view):
     """Who looked while everybody was at work saw the invariants hold."""
     for call in view.calls:
@@ -575,14 +886,27 @@ def errors(view):
                 allowed.add("SO_REJECTED")
             if any("f" in behaviour for behaviour in behaviours):
                 allowed.add("SO_FAILED")
+            if any("tt" in behaviour for behaviour in behaviours):
+                allowed.add("SO_FAILED")
         if view.destroys:
             allowed |= DESTROYED.get(call.kind, set())
+        if any(offer["actor"][0] in view.settings["limits"] for offer in call.offers) and call.kind in STORES:
+            allowed.add(FULL)
+        if any("incarnation" in offer["options"] for offer in call.offers) or (
+                call.kind == "ask" and any("if_exists" in offer["options"] for offer in call.offers)):
+            allowed.add(GONE)
+        if view.settings["limits"] and call.kind == "retry":
+            allowed.add(FULL)
+        if view.settings["forgetful"] and call.kind in ("wait", "cancel", "retry"):
+            if call.kind == "retry" or view.forgotten(call.arguments["message"]):
+                allowed.add("SO_UNKNOWN_MESSAGE")
         if call.answer not in allowed:
             yield f"{call} answered {call.answer}"
 
 
-RULES = (finished, lost, undone, halves, doubled, known, told, ids, results, keys, statuses, counters, effects, order, waits,
-         ends, attempts, leases, settled, cancelled, retried, paused, destroyed, inspections, errors)
+RULES = (finished, lost, undone, halves, doubled, known, told, ids, results, keys, statuses, over, histories, counters,
+         effects, order, waits, ends, attempts, leases, settled, cancelled, retried, paused, destroyed, addressed, limits,
+         migrated, queries, inspections, errors)
 
 
 def check(history):

@@ -5,15 +5,20 @@ line, so that the log survives a SIGKILL:
 
     [monotonic us, wall ms, "begin", number, kind, arguments]
     [monotonic us, wall ms, "end", number, "ok" or "error", value or error code]
-    [monotonic us, wall ms, "start", actor, message, attempt]        a handler began
+    [monotonic us, wall ms, "start", actor, message, attempt, [sender, number], state version]        a handler began
 
 What a client wants done once is an *offer*, known by (sender, number); the arguments carry both to wherever the message
 ends: into the result, the rejection, or the dead letter. Besides, they say how its handler is to behave:
 
     r  it is rejected          f  it fails at the first f attempts          k  it kills its process at the first k
-    t  it tells this key of the type T      d  it destroys its actor
+    t  it tells this key of the type T, or of the type tt, with the options o      d  it destroys its actor
+
+The types of actors: C has handlers inside the database only, X also an external operation. N is like X and keeps no
+history, F is like X and has small mailboxes. T is only told. The state is {n: turns, v: the state_version whose form it
+has, steps: migrations since it began}; a handler is defined anew with each version and says which one it was written for.
 """
 import datetime
+import functools
 import json
 import os
 import random
@@ -29,21 +34,37 @@ LIBRARY = os.environ.get("SOLIDOBJ", "build/solidobj")
 MAX_ATTEMPTS = 4
 BUSY_SECONDS = 20
 QUIET = ("C", "quiet")  # an actor that is only called, so that no backlog is in the way of calls
-KEYED = ("C", "keyed")  # the actor of what several clients want done once
+KEYED = [("C", "keyed"), ("N", "keyed")]  # the actors of what several clients want done once
+NOBODY = ("C", "nobody")  # an actor that never lives: all that is sent to it is for a living one
+NO_INCARNATION = 1 << 40
+CHANGING = ("C", "X", "N", "F")  # the types whose state_version is raised
+EXTERNAL = ("X", "N", "F")  # the types that have an external operation
+FORGETFUL = ("N",)
+LIMITED = ("F",)
+REFUSED = ("SO_MAILBOX_FULL", "SO_DESTROYED")  # what a send may answer without any fault
 DONE = object()  # what a role answers that has nothing left to do
 
 STEP = """
-SELECT started(:type, :key, :message, :attempt, :args ->> 'k');
-INSERT INTO done(type, key, incarnation, message, sender, number, attempt, n)
+SELECT started(:type, :key, :message, :attempt, :args ->> 'k', :args ->> 's', :args ->> 'm', {version});
+INSERT INTO done(type, key, incarnation, message, sender, number, attempt, n, version, steps, wanted)
 VALUES(:type, :key, coalesce(so_self() ->> 'incarnation', :message), :message, :args ->> 's', :args ->> 'm', :attempt,
-       so_get('n') + 1);
+       so_get('n') + 1, so_get('v'), so_get('steps'), {version});
 SELECT so_raise('NO', 'refused', json_array(:args ->> 's', :args ->> 'm')) WHERE :args ->> 'r';
-SELECT so_tell('T', :args ->> 't', 'step', json_object('s', 'm' || :message, 'm', 0)) WHERE :args ->> 't' IS NOT NULL;
+SELECT so_tell(coalesce(:args ->> 'tt', 'T'), :args ->> 't', 'step', json_object('s', 'm' || :message, 'm', 0),
+               coalesce(:args -> 'o', '{{}}')) WHERE :args ->> 't' IS NOT NULL;
 SELECT broken(:attempt, :args ->> 'f');
 SELECT json_array(so_set('n', so_get('n') + 1), :args ->> 's', :args ->> 'm') AS result_json, :args ->> 'd' AS destroy"""
 
+LOOK = "SELECT json_array(so_get('n'), so_get('v'), so_get('steps'), {version}) AS result_json"
+
+# One step, as a patch or as a whole state.
+MIGRATIONS = ["SELECT json_object('v', {next}, 'steps', (:state ->> 'steps') + 1) AS patch",
+              "SELECT json_set(:state, '$.v', {next}, '$.steps', (:state ->> 'steps') + 1) AS state"]
+
 SCHEMA = """
-CREATE TABLE done(id INTEGER PRIMARY KEY, type, key, incarnation, message, sender, number, attempt, n);
+CREATE TABLE done(id INTEGER PRIMARY KEY, type, key, incarnation, message, sender, number, attempt, n, version, steps,
+                  wanted);
+CREATE TABLE versions(type PRIMARY KEY, version);
 CREATE TABLE outbox(id INTEGER PRIMARY KEY, type, key, operation, args, options);
 CREATE TABLE sent(message);
 CREATE TRIGGER outbox_sends AFTER INSERT ON outbox BEGIN
@@ -63,10 +84,21 @@ def value(db, sql, *values):
     return db.execute(sql, values).fetchall()[0][0]
 
 
-def type_options(settings, max_mailbox):
+def type_options(settings, kind, version, changed=0):
     """The lease is what workers inside the database take where there is no doorbell: nothing but a kill may end it."""
-    return json.dumps({"initial": {"n": 0}, "max_attempts": MAX_ATTEMPTS, "retry_base_ms": 1, "retry_cap_ms": 40,
-                       "lease_ms": 500 if settings["kills"] else 20000, "max_mailbox": max_mailbox})
+    options = {"initial": {"n": 0, "v": version, "steps": 0}, "state_version": version, "max_attempts": MAX_ATTEMPTS,
+               "retry_base_ms": 1, "retry_cap_ms": 40, "lease_ms": 500 if settings["kills"] else 20000,
+               "max_mailbox": settings["limits"].get(kind, 1000000), "max_payload_bytes": 1000000 + changed}
+    if kind in FORGETFUL:
+        options["history"] = "none"
+    return json.dumps(options)
+
+
+def define(call, settings, kind, version, changed=0):
+    """All that a type has, as of this version of its state. `changed`: the texts differ and mean the same."""
+    call("SELECT so_define_actor(?, ?)", kind, type_options(settings, kind, version, changed))
+    call("SELECT so_define_operation(?, 'step', ?)", kind, STEP.format(version=version) + " " * changed)
+    call("SELECT so_define_operation(?, 'look', ?, '{\"query\": true}')", kind, LOOK.format(version=version))
 
 
 def install(path, settings):
@@ -74,14 +106,15 @@ def install(path, settings):
         os.mkdir(path + "-solidobj")  # what stands in the way of the file
     db = connect(path, settings)
     value(db, "PRAGMA journal_mode = " + settings["journal"])
-    db.create_function("started", 5, lambda *_: None)
+    db.create_function("started", 8, lambda *_: None)
     db.create_function("broken", 2, lambda *_: None)
     db.executescript(SCHEMA)
     value(db, "SELECT so_install()")
-    for kind in ("C", "X", "T"):
-        value(db, "SELECT so_define_actor(?, ?)", kind, type_options(settings, 1000000))
-        value(db, "SELECT so_define_operation(?, 'step', ?)", kind, STEP)
-    value(db, "SELECT so_define_operation('X', 'out', NULL)")
+    for kind in (*CHANGING, "T"):
+        define(functools.partial(value, db), settings, kind, 1)
+        db.execute("INSERT INTO versions VALUES (?, 1)", (kind,))
+    for kind in EXTERNAL:
+        value(db, "SELECT so_define_operation(?, 'out', NULL)", kind)
     db.close()
 
 
@@ -101,19 +134,20 @@ class Client:
         self.offered = 0
         self.earlier = []  # messages that this client sent
         self.mortals = [list(actor) for actor in settings["mortals"]]
+        self.incarnations = {}  # actor: those that this client has seen
         self.open()
 
     def open(self):
         self.db = connect(self.path, self.settings)
-        self.db.create_function("started", 5, self.started)
+        self.db.create_function("started", 8, self.started)
         self.db.create_function("broken", 2, self.broken)
 
     def write(self, *record):
         line = json.dumps([time.monotonic_ns() // 1000, time.time_ns() // 1000000, *record])
         os.write(self.log, line.encode() + b"\n")
 
-    def started(self, kind, key, message, attempt, kills):
-        self.write("start", (kind, key), message, attempt)
+    def started(self, kind, key, message, attempt, kills, sender, number, version):
+        self.write("start", (kind, key), message, attempt, (sender, number), version)
         if attempt <= (kills or 0):
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -153,7 +187,7 @@ class Client:
         actor = self.random.choice(self.settings["actors"])
         if at_once and chance() < 0.6:
             actor = QUIET
-        operation = "out" if actor[0] == "X" and chance() < (0.2 if at_once else 0.7) else "step"
+        operation = "out" if actor[0] in EXTERNAL and chance() < (0.2 if at_once else 0.7) else "step"
         behaviour = {}
         if chance() < 0.04:
             behaviour["r"] = 1
@@ -162,7 +196,7 @@ class Client:
         if chance() < self.settings["suicide"] and operation == "step":
             behaviour["k"] = self.random.randint(1, MAX_ATTEMPTS)
         if chance() < 0.05 and operation == "step":
-            behaviour["t"] = self.random.choice("ab")
+            behaviour.update(self.tell())
         if list(actor) in self.mortals and chance() < 0.005 and operation == "step":
             behaviour["d"] = 1
         options = {}
@@ -170,8 +204,37 @@ class Client:
             options["delay_ms"] = self.random.randint(1, 150)
         if not at_once and chance() < 0.05:
             options["max_attempts"] = self.random.randint(1, 3)
+        if not at_once and actor[0] in FORGETFUL and chance() < 0.2:
+            options["keep_result"] = True
+        if not at_once and chance() < 0.12:
+            actor = self.address(actor, operation, options)
         return {"number": self.offered, "actor": actor, "operation": operation, "behaviour": behaviour, "options": options,
                 "kept": True}
+
+    def tell(self):
+        """Whom a turn tells: T, or somebody with a small mailbox, or only who lives, or nobody."""
+        limited = [key for kind, key in self.settings["actors"] if kind in LIMITED]
+        chance = self.random.random()
+        if limited and chance < 0.5:
+            return {"t": self.random.choice(limited), "tt": LIMITED[0]}
+        if chance < 0.75:
+            return {"t": self.random.choice("ab")}
+        if chance < 0.85:
+            return {"t": self.random.choice("ab"), "o": {"incarnation": NO_INCARNATION}}
+        return {"t": self.random.choice(["a", "b", "nobody"]), "o": {"if_exists": True}}
+
+    def address(self, actor, operation, options):
+        """Makes it an offer to a living actor only, or to one incarnation, which may be an earlier one; gives the actor."""
+        if self.random.random() < 0.5:
+            options["if_exists"] = True
+            return NOBODY if operation == "step" and self.random.random() < 0.2 else actor
+        seen = self.incarnations.setdefault(actor, [])
+        now = self.sql("SELECT so_snapshot(?, ?) ->> 'incarnation'", *actor)
+        if now is not None and now not in seen:
+            seen.append(now)
+        if seen:
+            options["incarnation"] = self.random.choice(seen[-3:] + [seen[-1]] * 3)
+        return actor
 
     def arguments(self, offer):
         kind, key = offer["actor"]
@@ -180,7 +243,7 @@ class Client:
 
     def send_one(self, offer):
         message = self.sql("SELECT so_send(?, ?, ?, ?, ?)", *self.arguments(offer))
-        if offer["kept"]:
+        if offer["kept"] and message is not None:
             self.earlier.append(message)
         return message
 
@@ -191,7 +254,8 @@ class Client:
         self.record("send", {"offers": [offer]}, lambda: [self.send_one(offer)])
 
     def send_in_transaction(self):
-        """Several, with savepoints some of which are rolled back; then the whole commits or rolls back."""
+        """Several, with savepoints some of which are rolled back; then the whole commits or rolls back. What is refused
+        leaves the transaction as it was."""
         commits = self.random.random() < 0.7
         offers = [self.offer() for _ in range(self.random.randint(1, 5))]
         for offer in offers:
@@ -204,7 +268,12 @@ class Client:
             for offer in offers:
                 if offer["savepoint"]:
                     self.sql("SAVEPOINT s")
-                messages.append(self.send_one(offer))
+                try:
+                    messages.append(self.send_one(offer))
+                except Failed as error:
+                    if str(error) not in REFUSED:
+                        raise
+                    messages.append(str(error))
                 if offer["savepoint"] and commits and not offer["kept"]:
                     self.sql("ROLLBACK TO s")
                 if offer["savepoint"]:
@@ -243,7 +312,7 @@ class Client:
             for row in rows:
                 row.update(args=json.loads(row["args"]), options=json.loads(row["options"]))
             messages = json.loads(self.sql("SELECT so_send_batch(?)", json.dumps(rows)))
-            self.earlier += messages
+            self.earlier += [message for message in messages if message is not None]
             return messages
 
         self.record("batch", {"offers": offers}, run)
@@ -255,7 +324,7 @@ class Client:
         args = json.dumps({"s": "keyed", "m": number})
         options = json.dumps({"idempotency_key": str(number)})
         self.record("keyed", {"number": number, "function": function}, lambda: json.loads(
-            str(self.sql(f"SELECT so_{function}(?, ?, 'step', ?, ?)", *KEYED, args, options))))
+            str(self.sql(f"SELECT so_{function}(?, ?, 'step', ?, ?)", *KEYED[number % 2], args, options))))
 
     def cancel(self):
         if self.earlier:
@@ -309,19 +378,24 @@ class Client:
 
     def ask(self):
         offer = self.offer()
-        offer["options"] = {"timeout_ms": 1000}
+        offer["options"] = {"timeout_ms": 1000, **{name: option for name, option in offer["options"].items()
+                                                  if name in ("if_exists", "incarnation")}}
         self.record("ask", {"offers": [offer]}, lambda: [
             json.loads(self.sql("SELECT so_ask(?, ?, ?, ?, ?)", *self.arguments(offer)))])
 
     def send_and_wait(self):
         offer = self.offer()
         sent = self.record("send", {"offers": [offer]}, lambda: [self.send_one(offer)])
-        if sent:
+        if sent and sent[0] is not None:
             self.record("wait", {"message": sent[0]}, lambda: json.loads(self.sql("SELECT so_wait(?, 1000)", sent[0])))
+
+    def query(self):
+        actor = self.random.choice(self.settings["actors"])
+        self.record("query", {"actor": actor}, lambda: json.loads(self.sql("SELECT so_query(?, ?, 'look')", *actor)))
 
     def caller(self):
         self.random.choices([self.call, self.try_, self.call_in_transaction, self.ask, self.send_and_wait,
-                             self.send_keyed], [8, 3, 3, 3, 2, 2])[0]()
+                             self.send_keyed, self.query], [8, 3, 3, 3, 2, 2, 2])[0]()
 
     # ---- working -----------------------------------------------------------------------------------------------
 
@@ -340,13 +414,14 @@ class Client:
                    "wait_ms": wait_ms}
         rows = self.record("claim", options, lambda: [self.granted(row) for row in json.loads(
             self.sql("SELECT so_claim(?, ?)", self.name, json.dumps(options)))])
-        state = {}
+        states = {}
+        whole = self.random.random() < 0.5  # of a batch either all or none, as they build upon each other
         for row in rows or []:
             actor = (row["type"], row["key"])
             if row["state"] is not None:
-                state[actor] = row["state"]["n"]
-            if actor in state and not self.work(row, state):
-                del state[actor]
+                states[actor] = row["state"]
+            if actor in states and not self.work(row, states, whole):
+                del states[actor]
         return len(rows or [])
 
     @staticmethod
@@ -357,7 +432,7 @@ class Client:
     def settle(self, kind, row, run):
         return self.record(kind, {"claim": row["claim"], "message": row["message"]}, run)
 
-    def work(self, row, state):
+    def work(self, row, states, whole):
         """False: the further rows of this actor are not ours any more."""
         claim, chance = row["claim"], self.random.random()
         arguments = row["args"]
@@ -378,13 +453,15 @@ class Client:
             details = json.dumps([arguments["s"], arguments["m"]])
             return self.settle("reject", row, lambda: self.sql("SELECT so_reject(?, 'NO', 'refused', ?)", claim,
                                                                details)) is not None
-        return self.commit(row, state)
+        return self.commit(row, states, whole)
 
-    def commit(self, row, state):
+    def commit(self, row, states, whole):
+        """Without the effect nothing would tell of what leaves no row."""
         actor = (row["type"], row["key"])
-        arguments, n = row["args"], state[actor] + 1
-        outcome = json.dumps({"patch": {"n": n}, "result": [n, arguments["s"], arguments["m"]]})
-        with_effect = list(actor) in self.mortals or self.random.random() < 0.5
+        arguments, state = row["args"], {**states[actor], "n": states[actor]["n"] + 1}
+        change = {"state": state} if whole else {"patch": {"n": state["n"]}}
+        outcome = json.dumps({**change, "result": [state["n"], arguments["s"], arguments["m"]]})
+        with_effect = list(actor) in self.mortals or actor[0] in FORGETFUL or self.random.random() < 0.5
         again = self.random.random() < 0.1
 
         def run():
@@ -392,18 +469,18 @@ class Client:
                 return self.sql("SELECT so_commit(?, ?)", row["claim"], outcome)
             self.sql("BEGIN IMMEDIATE")
             revision = self.sql("SELECT so_commit(?, ?)", row["claim"], outcome)
-            self.sql("INSERT INTO done(type, key, incarnation, message, sender, number, attempt, n)"
-                     " SELECT type, key, incarnation, message, ?, ?, attempts, ? FROM solidobj_messages_view"
-                     " WHERE message = ?", arguments["s"], arguments["m"], n, row["message"])
+            now = json.loads(self.sql("SELECT so_snapshot(?, ?)", *actor))
+            self.sql("INSERT INTO done(type, key, incarnation, message, sender, number, attempt, n, version, steps)"
+                     " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *actor, now["incarnation"], row["message"], arguments["s"],
+                     arguments["m"], row["attempt"], now["state"]["n"], now["state"]["v"], now["state"]["steps"])
             self.sql("COMMIT")
             return revision
 
         revision = self.settle("commit", row, run)
         if revision is not None and again:
             self.settle("commit", row, lambda: self.sql("SELECT so_commit(?, ?)", row["claim"], outcome))
-        state[actor] = n
+        states[actor] = state
         return revision is not None
-
 
     # ---- administration ----------------------------------------------------------------------------------------
 
@@ -432,14 +509,43 @@ class Client:
 
     def redefine(self):
         """Other texts and limits that mean the same, so that every connection's cache is wrong again and again."""
-        kind, blanks = self.random.choice(["C", "X"]), " " * self.random.randint(0, 3)
-        self.record("define", {}, lambda: self.sql("SELECT so_define_operation(?, 'step', ?)", kind, STEP + blanks))
-        options = type_options(self.settings, 1000000 + len(blanks))
-        self.record("define", {}, lambda: self.sql("SELECT so_define_actor(?, ?)", kind, options))
+        kind, changed = self.random.choice(CHANGING), self.random.randint(0, 3)
+
+        def run():
+            self.sql("BEGIN IMMEDIATE")
+            version = self.sql("SELECT version FROM versions WHERE type = ?", kind)
+            define(self.sql, self.settings, kind, version, changed)
+            self.sql("COMMIT")
+
+        self.record("define", {}, run)
+
+    def raise_version(self):
+        """The next form of the state, with the step that leads there; sometimes it is taken back."""
+        kind = self.random.choice(sorted({kind for kind, _ in self.settings["actors"]}))
+        commits = self.random.random() < 0.8
+
+        def run():
+            self.sql("BEGIN IMMEDIATE")
+            version = self.sql("SELECT version FROM versions WHERE type = ?", kind) + 1
+            step = self.random.choice(MIGRATIONS).format(next=version)
+            self.sql("SELECT so_define_migration(?, ?, ?)", kind, version - 1, step)
+            define(self.sql, self.settings, kind, version)
+            self.sql("UPDATE versions SET version = ? WHERE type = ?", version, kind)
+            self.sql("COMMIT" if commits else "ROLLBACK")
+            return version
+
+        self.record("raise", {"type": kind, "kept": commits}, run)
 
     def inspect(self):
         """The invariants hold at any moment that a reader may see."""
         self.record("inspect", {}, lambda: list(invariants.check(self.db)))
+
+    def count(self):
+        """How many unfinished messages each of those has that may have few."""
+        self.record("count", {}, lambda: json.loads(self.sql(
+            "SELECT json_group_array(json_array(type, key, messages)) FROM (SELECT type, key, count(*) AS messages"
+            " FROM solidobj_mailbox_view WHERE type IN (SELECT value FROM json_each(?)) GROUP BY type, key)",
+            json.dumps(LIMITED))))
 
     def checkpoint(self):
         self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -447,8 +553,8 @@ class Client:
     def admin(self):
         if self.number == 0:
             self.resume_all()  # what the one before us may have left paused
-        self.random.choices([self.pause, self.destroy, self.retry, self.tick, self.redefine, self.inspect, self.checkpoint],
-                            [4, 2, 2, 2, 1, 2, 1])[0]()
+        self.random.choices([self.pause, self.destroy, self.retry, self.tick, self.redefine, self.raise_version,
+                             self.inspect, self.count, self.checkpoint], [4, 2, 2, 2, 1, 2, 2, 3, 1])[0]()
         time.sleep(self.random.random() * 0.1)
 
     def finish(self):

@@ -51,16 +51,30 @@ class Done:
     identity: tuple
     attempt: int
     n: int
+    version: int  # of the state's form
+    steps: int  # migrations since the first turn
+    wanted: int = None  # the version that the handler was written for; None: an external worker
+
+
+@dataclass
+class Start:
+    """A handler began; what came of it, if it was not rolled back, is in the database."""
+    at: int  # us
+    actor: tuple
+    message: int
+    attempt: int
+    identity: tuple
+    version: int  # the one that the handler was written for
 
 
 @dataclass
 class History:
     settings: dict
     calls: list = field(default_factory=list)
-    starts: list = field(default_factory=list)  # (us, actor, message, attempt)
+    starts: list = field(default_factory=list)
     messages: dict = field(default_factory=dict)
     done: list = field(default_factory=list)
-    actors: dict = field(default_factory=dict)  # actor: (incarnation, turns, n of the state)
+    actors: dict = field(default_factory=dict)  # actor: (incarnation, turns, state)
     disturbances: int = 0  # processes that run turns and were killed or stopped
 
 
@@ -83,7 +97,8 @@ def load_log(history, path):
                 call = open_calls.pop(rest[0])
                 call.end, call.end_wall, call.outcome, call.answer = at, wall, rest[1], rest[2]
             else:
-                history.starts.append((at, tuple(rest[0]), *rest[1:]))
+                actor, message, attempt, identity, version = rest
+                history.starts.append(Start(at, tuple(actor), message, attempt, tuple(identity), version))
 
 
 def identity_of(status, result, error, args):
@@ -108,12 +123,13 @@ def load_database(history, db):
                                             json.loads(result) if result else None, error,
                                             identity_of(status, result, error, args), incarnation,
                                             replacement)
-    for kind, key, incarnation, message, sender, number, attempt, n in db.execute(
-            "SELECT type, key, incarnation, message, sender, number, attempt, n FROM done ORDER BY id").fetchall():
-        history.done.append(Done((kind, key), incarnation, message, (sender, number), attempt, n))
+    for kind, key, incarnation, message, sender, number, *rest in db.execute(
+            "SELECT type, key, incarnation, message, sender, number, attempt, n, version, steps, wanted FROM done"
+            " ORDER BY id").fetchall():
+        history.done.append(Done((kind, key), incarnation, message, (sender, number), *rest))
     for kind, key, incarnation, turns, snapshot in db.execute(
             "SELECT type, key, incarnation, turns, so_snapshot(type, key) FROM solidobj_actors_view").fetchall():
-        history.actors[kind, key] = (incarnation, turns, json.loads(snapshot)["state"]["n"])
+        history.actors[kind, key] = (incarnation, turns, json.loads(snapshot)["state"])
 
 
 def load(directory, db, settings, disturbances):

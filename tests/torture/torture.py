@@ -31,13 +31,14 @@ MEMORY = "/dev/shm"  # a commit that waits for no disk makes other races likely
 
 # The first rounds of every run, so that a short one has seen each of these; then come random ones.
 SETTINGS = [
-    {"journal": "wal", "synchronous": "NORMAL", "doorbell": True, "kills": True, "disk": True},
-    {"journal": "delete", "synchronous": "NORMAL", "doorbell": True, "kills": True, "disk": False},
-    {"journal": "wal", "synchronous": "FULL", "doorbell": False, "kills": True, "disk": False},
-    {"journal": "wal", "synchronous": "OFF", "doorbell": True, "kills": False, "disk": True},
-    {"journal": "delete", "synchronous": "FULL", "doorbell": False, "kills": True, "disk": True},
-    {"journal": "wal", "synchronous": "FULL", "doorbell": True, "kills": True, "disk": True},
+    {"journal": "wal", "synchronous": "NORMAL", "doorbell": True, "kills": True, "disk": True, "types": "CXNF"},
+    {"journal": "delete", "synchronous": "NORMAL", "doorbell": True, "kills": True, "disk": False, "types": "NF"},
+    {"journal": "wal", "synchronous": "FULL", "doorbell": False, "kills": True, "disk": False, "types": "CXF"},
+    {"journal": "wal", "synchronous": "OFF", "doorbell": True, "kills": False, "disk": True, "types": "FN"},
+    {"journal": "delete", "synchronous": "FULL", "doorbell": False, "kills": True, "disk": True, "types": "XN"},
+    {"journal": "wal", "synchronous": "FULL", "doorbell": True, "kills": True, "disk": True, "types": "CX"},
 ]
+TYPES = ["CX", "CCX", "C", "X", "N", "F", "CN", "XF", "NF", "CXNF"]
 
 
 def settings_of(number, chance):
@@ -46,10 +47,13 @@ def settings_of(number, chance):
     else:
         settings = {"journal": chance.choice(["wal", "wal", "delete"]),
                     "synchronous": chance.choice(["OFF", "NORMAL", "FULL"]),
-                    "doorbell": chance.random() < 0.7, "kills": chance.random() < 0.8, "disk": chance.random() < 0.5}
-    types = chance.choice([["C", "X"], ["C", "C", "X"], ["C"], ["X"]]) if number else ["C", "X"]
-    settings["actors"] = [(kind, str(key)) for key, kind in enumerate(types * chance.randint(1, 2))]
-    settings["mortals"] = settings["actors"][:chance.choice([0, 1, 2])]  # who may be destroyed
+                    "doorbell": chance.random() < 0.7, "kills": chance.random() < 0.8, "disk": chance.random() < 0.5,
+                    "types": chance.choice(TYPES)}
+    settings["actors"] = [(kind, str(key)) for key, kind in enumerate(settings["types"] * chance.randint(1, 2))]
+    mortals = min(chance.choice([0, 1, 2]), len(settings["actors"]))
+    settings["mortals"] = chance.sample(settings["actors"], mortals)  # who may be destroyed
+    settings["limits"] = {kind: chance.choice([1, 3, 8]) for kind in clients.LIMITED}  # max_mailbox
+    settings["forgetful"] = clients.FORGETFUL
     settings["threads"] = chance.choice([0, 0.3])  # how many processes have two
     settings["late"] = chance.choice([0.02, 0.08])
     settings["suicide"] = chance.choice([0, 0.003]) if settings["kills"] else 0
