@@ -1,4 +1,5 @@
 """Proves from a history that everything went by the rules. Each rule is a function that yields what is wrong."""
+import bisect
 import itertools
 from collections import defaultdict
 from dataclasses import dataclass
@@ -25,8 +26,9 @@ DESTROYED = {"ask": {"SO_DESTROYED", "SO_UNKNOWN_MESSAGE"}, "wait": {"SO_DESTROY
 CALLS = {"call", "calls", "try"}  # run at once, so nobody retries them
 SENDS = ("send", "transaction", "trigger", "insert", "batch")
 STORES = (*SENDS, "ask")  # what puts a message into a mailbox
+WRITES = ("send", "batch", "trigger", "insert", "call", "commit", "reject")  # take the write lock before they answer
 FULL, GONE = REFUSALS = ("SO_MAILBOX_FULL", "SO_DESTROYED")
-NOBODY = ("C", "nobody")  # see clients.py
+NOBODY, NO_INCARNATION = ("C", "nobody"), 1 << 40  # see clients.py
 SETTLES = ("commit", "fail", "reject", "release", "renew")
 
 
@@ -48,6 +50,7 @@ class View:
         self.calls = history.calls
         self.messages = history.messages
         self.done = {row.message: row for row in history.done}
+        self.writes = None
         self.effects = {row.identity: row for row in history.done}
         self.tried = {start.identity for start in history.starts}  # also by what was rolled back
         self.replacements = {message.replacement for message in self.messages.values() if message.replacement}
@@ -80,6 +83,14 @@ class View:
             self.cancels[call.arguments["message"]].append(call)
         if call.kind == "destroy" and call.outcome != "error":
             self.destroys[call.arguments["actor"]].append((call.begin, call.end, call.outcome == "ok"))
+
+    def committed(self, at):
+        """A moment by which the transaction was over that was writing at this one: another that began later had written."""
+        if self.writes is None:
+            self.writes = sorted((call.begin, call.end) for call in self.calls if call.outcome == "ok" and call.kind in WRITES)
+            self.written = list(itertools.accumulate((end for _, end in reversed(self.writes)), min))[::-1]
+        place = bisect.bisect_right(self.writes, (at, NEVER))
+        return self.written[place] if place < len(self.writes) else NEVER
 
     def collect_turns(self):
         for message in self.messages.values():
@@ -280,10 +291,10 @@ def ids(view):
         if not isinstance(call.answer[place], int):
             continue
         message = view.messages.get(call.answer[place]) or view.done.get(call.answer[place])
-        if message is None and (view.excused(offer["actor"], call.begin) or view.forgetful(offer["actor"])):
-            message = view.effects.get(identity)  # the same under another id?
-            if message is None or view.excused(offer["actor"], call.begin):
-                continue
+        if message is None and view.excused(offer["actor"], call.begin):
+            continue
+        if message is None and view.forgetful(offer["actor"]) and identity not in view.effects:
+            continue
         if message is None or message.identity != identity:
             yield f"{call} answered {call.answer[place]} for {identity}, which is {message}"
 
@@ -686,7 +697,7 @@ def addressed(view):
     for (actor, incarnation), turns in view.turns.items():
         for turn in turns:
             behaviour, options, call = view.offered(turn.identity)
-            if turn.identity[0][:1] == "m":
+            if turn.identity and turn.identity[0][:1] == "m":
                 options = view.offered(told_by(view, turn.identity))[0].get("o", {}) if turn.first else {}
             if turn.first and turn.n == 1 and options.keys() & {"if_exists", "incarnation"}:
                 yield f"{actor}: message {turn.message} was for a living actor, and founded incarnation {incarnation}"
@@ -713,11 +724,12 @@ def address(view, call, offer, witnesses):
                 call.kind == "ask" and answer == GONE):
             yield f"{call} answered {answer} for {actor}, who lived"
     if "incarnation" in options:
-        if answer == GONE and len(call.offers) == 1 and not view.excused(actor, -1):
+        never = options["incarnation"] == NO_INCARNATION
+        if answer == GONE and len(call.offers) == 1 and not never and not view.excused(actor, -1):
             yield f"{call} answered {GONE} for {actor}, whom nobody destroyed"
         dead = [end for begin, end, did in view.destroys.get(actor, ()) if did and end < call.begin and any(
             of == options["incarnation"] and witness.end < begin for witness, of in witnesses)]
-        if went and dead and offer["kept"]:
+        if went and (dead or never) and offer["kept"]:
             yield f"{call} answered {answer} for incarnation {options['incarnation']} of {actor}, which was gone"
 
 
@@ -736,54 +748,70 @@ class Mailbox:
                     tried[row["message"]] = min(tried.get(row["message"], NEVER), call.begin)
         for message, calls in view.cancels.items():
             tried[message] = min([tried.get(message, NEVER)] + [call.begin for call in calls if call.outcome != "error"])
-        self.inside = []  # (from, to): at least then it was in there
+        self.inside = []  # (from, to, the call that sent it): at least then it was in there
         for message, (of, call) in view.sent_to.items():
             found = view.messages.get(message)
             if of == actor and found and (message in tried or found.status != "dead"):
-                self.inside.append((call.end, tried.get(message, NEVER)))
-        self.known = []  # (message, turn, plain, the call that sent it)
-        self.floors = []  # (moment, message, turn) that was over by then
-        for message in view.messages.values():
+                self.inside.append((call.end, tried.get(message, NEVER), call))
+        self.stays = []  # (until, the call that sent it; None: unknown): after that it was certainly over
+        self.look_at_ends(view, actor)
+
+    def look_at_ends(self, view, actor):
+        over = {}  # message: a moment at which it was over
+        for start in view.history.starts:
+            found = view.messages.get(start.message)
+            if start.actor == actor and found and found.status in ("completed", "rejected"):
+                over[start.message] = view.committed(start.at)  # the last of its attempts
+        for call in view.calls:
+            message = call.arguments.get("message")
+            if call.kind in ("commit", "reject") and call.outcome == "ok":
+                over[message] = min(over.get(message, NEVER), call.end)
+        ran = NEVER  # when a later one had run
+        for message in sorted((message for message in view.messages.values() if message.actor == actor),
+                              key=lambda message: -message.message):
             _, options, call = view.offered(message.identity)
             first = message.message not in view.replacements
-            if message.actor == actor and (call is None or call.kind in STORES or not first):
-                plain = first and "delay_ms" not in options
-                self.known.append((message.message, message.turn, plain, call if first else None))
-            if message.actor == actor and first and message.turn and call and call.outcome == "ok":
-                if call.kind in (*CALLS, "ask"):
-                    self.floors.append((call.end, message.message, message.turn))
+            end = over.get(message.message, NEVER)
+            ran = min(ran, end)
+            for cancel in view.cancels.get(message.message, ()):
+                end = min(end, cancel.end if cancel.outcome == "ok" and cancel.answer else NEVER)
+            if first and "delay_ms" not in options:
+                end = min(end, ran)
+            if not first or call is None or call.kind in STORES:
+                self.stays.append((end, call if first else None))
 
     def crowded(self):
-        """(moment, messages) where there were too many."""
-        moments = sorted([(begin, 1) for begin, _ in self.inside] + [(end, -1) for _, end in self.inside if end != NEVER])
-        count = 0
-        for at, more in moments:
-            count += more
-            if count > self.limit:
-                yield at, count
+        """(call, messages) where one was taken in beside too many that were there all the time."""
+        for _, _, call in self.inside:
+            count = sum(begin < call.begin and end > call.end for begin, end, _ in self.inside)
+            if count >= self.limit:
+                yield call, count
 
     def most(self, call, own):
         """How many there can have been at most during a call, with its own."""
-        over = [(message, turn) for at, message, turn in self.floors if at < call.begin]
-        message_floor = max((message for message, _ in over), default=0)
-        turn_floor = max((turn for _, turn in over), default=0)
-        return own + sum(not (plain and message < message_floor) and not (turn and turn <= turn_floor)
-                         for message, turn, plain, sent in self.known
-                         if sent is None or (sent is not call and sent.begin < call.end))
+        return own + sum(end > call.begin and (sent is None or (sent is not call and sent.begin < call.end))
+                         for end, sent in self.stays)
+
+
+def at_once(view, actor):
+    """The most calls that were sending to an actor at the same moment."""
+    calls = [call for call in view.calls if call.kind in STORES and any(offer["actor"] == actor for offer in call.offers)]
+    moments = sorted([(call.begin, 1) for call in calls] + [(call.end, -1) for call in calls])
+    return max(itertools.accumulate((more for _, more in moments), initial=0))
 
 
 def limits(view):
-    """No mailbox holds more than it may, and none is full that cannot be."""
+    """No mailbox takes in more than it may, and none is full that cannot be. Senders at the same moment may overshoot."""
     actors = {offer["actor"] for _, _, offer in view.offers.values() if offer["actor"][0] in view.settings["limits"]}
     for call in view.calls:
         if call.kind == "count" and call.outcome == "ok":
             for kind, key, count in call.answer:
-                if count > view.settings["limits"][kind]:
+                if count > view.settings["limits"][kind] + max(0, at_once(view, (kind, key)) - 1):
                     yield f"{call} saw {count} messages of {kind} {key}"
     mailboxes = {actor: Mailbox(view, actor) for actor in actors if not view.excused(actor, -1)}
     for actor, mailbox in mailboxes.items():
-        for at, count in mailbox.crowded():
-            yield f"at {at} the mailbox of {actor} held {count} messages"
+        for call, count in mailbox.crowded():
+            yield f"{call} was taken into the mailbox of {actor}, which held {count} messages"
     for call in view.calls:
         answers = call.answer if call.outcome == "ok" and call.answer and call.kind == "transaction" else [
             call.answer] * len(call.offers)

@@ -206,7 +206,7 @@ class Client:
             options["max_attempts"] = self.random.randint(1, 3)
         if not at_once and actor[0] in FORGETFUL and chance() < 0.2:
             options["keep_result"] = True
-        if not at_once and chance() < 0.12:
+        if not at_once and chance() < 0.2:
             actor = self.address(actor, operation, options)
         return {"number": self.offered, "actor": actor, "operation": operation, "behaviour": behaviour, "options": options,
                 "kept": True}
@@ -224,16 +224,15 @@ class Client:
         return {"t": self.random.choice(["a", "b", "nobody"]), "o": {"if_exists": True}}
 
     def address(self, actor, operation, options):
-        """Makes it an offer to a living actor only, or to one incarnation, which may be an earlier one; gives the actor."""
+        """Makes it an offer to a living actor only, or to one incarnation, which may be gone; gives the actor."""
         if self.random.random() < 0.5:
             options["if_exists"] = True
-            return NOBODY if operation == "step" and self.random.random() < 0.2 else actor
+            return NOBODY if operation == "step" and self.random.random() < 0.3 else actor
         seen = self.incarnations.setdefault(actor, [])
         now = self.sql("SELECT so_snapshot(?, ?) ->> 'incarnation'", *actor)
         if now is not None and now not in seen:
             seen.append(now)
-        if seen:
-            options["incarnation"] = self.random.choice(seen[-3:] + [seen[-1]] * 3)
+        options["incarnation"] = self.random.choice(seen[-3:] + seen[-1:] * 3 + [NO_INCARNATION])
         return actor
 
     def arguments(self, offer):

@@ -16,6 +16,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 
 import checker
@@ -50,8 +51,10 @@ def settings_of(number, chance):
                     "doorbell": chance.random() < 0.7, "kills": chance.random() < 0.8, "disk": chance.random() < 0.5,
                     "types": chance.choice(TYPES)}
     settings["actors"] = [(kind, str(key)) for key, kind in enumerate(settings["types"] * chance.randint(1, 2))]
-    mortals = min(chance.choice([0, 1, 2]), len(settings["actors"]))
-    settings["mortals"] = chance.sample(settings["actors"], mortals)  # who may be destroyed
+    roomy = [actor for actor in settings["actors"] if actor[0] not in clients.LIMITED]
+    candidates = roomy if roomy and chance.random() < 0.7 else settings["actors"]  # more can be known of who lives on
+    mortals = min(chance.choice([0, 1, 2]), len(candidates)) if number else 2
+    settings["mortals"] = chance.sample(candidates, mortals)  # who may be destroyed
     settings["limits"] = {kind: chance.choice([1, 3, 8]) for kind in clients.LIMITED}  # max_mailbox
     settings["forgetful"] = clients.FORGETFUL
     settings["threads"] = chance.choice([0, 0.3])  # how many processes have two
@@ -259,6 +262,20 @@ def turns_of(found):
         row.message for row in found.done}
 
 
+def rare(found):
+    """What a run has to have seen; a rule about something that never happened proves nothing."""
+    answers = [answer for call in found.calls for answer in (
+        call.answer if call.kind == "transaction" and call.answer else [call.answer])]
+    return Counter({
+        "forgotten turns": sum(row.message not in found.messages and row.actor[0] in found.settings["forgetful"]
+                               for row in found.done),
+        "full mailboxes": answers.count(checker.FULL),
+        "left out": sum(call.kind == "send" and call.answer == [None] for call in found.calls),
+        "incarnations gone": answers.count(checker.GONE),
+        "turns of migrated states": sum(row.steps > 0 for row in found.done),
+    })
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=45)
@@ -272,6 +289,7 @@ def main():
     seconds = options.minutes * 60 if options.minutes else options.seconds
     end = time.monotonic() + seconds
     calls = turns = kills = number = 0
+    seen = Counter()
     while number < options.rounds and (number == 0 or time.monotonic() < end):
         seed = options.seed + number
         begun = time.monotonic()
@@ -297,7 +315,14 @@ def main():
             print(f"{number} passed, 1 failed, 0 skipped")
             return 1
         shutil.rmtree(one.directory)
+        seen.update(rare(found))
         calls, turns, kills, number = calls + len(found.calls), turns + len(turns_of(found)), kills + one.kills, number + 1
+    missing = [what for what, count in seen.items() if count == 0] if number >= len(SETTINGS) else []
+    print(", ".join(f"{count} {what}" for what, count in seen.items()))
+    if missing:
+        print(f"never seen: {', '.join(missing)}; seed {options.seed}")
+        print(f"{number} passed, 1 failed, 0 skipped")
+        return 1
     print(f"{number} rounds, {calls} calls, {turns} turns, {kills} kills, no finding, seed {options.seed}")
     print(f"{number} passed, 0 failed, 0 skipped")
     return 0
