@@ -766,6 +766,7 @@ class Mailbox:
             message = call.arguments.get("message")
             if call.kind in ("commit", "reject") and call.outcome == "ok":
                 over[message] = min(over.get(message, NEVER), call.end)
+        retries = {call.answer: call for call in reversed(view.calls) if call.kind == "retry" and call.outcome == "ok"}
         ran = NEVER  # when a later one had run
         for message in sorted((message for message in view.messages.values() if message.actor == actor),
                               key=lambda message: -message.message):
@@ -778,7 +779,7 @@ class Mailbox:
             if first and "delay_ms" not in options:
                 end = min(end, ran)
             if not first or call is None or call.kind in STORES:
-                self.stays.append((end, call if first else None))
+                self.stays.append((end, call if first else retries.get(message.message)))
 
     def crowded(self):
         """(call, messages) where one was taken in beside too many that were there all the time."""
