@@ -50,6 +50,7 @@ class View:
         self.calls = history.calls
         self.messages = history.messages
         self.done = {row.message: row for row in history.done}
+        history.starts.sort(key=lambda start: start.at)  # they come log by log
         self.writes = None
         self.effects = {row.identity: row for row in history.done}
         self.tried = {start.identity for start in history.starts}  # also by what was rolled back

@@ -125,6 +125,17 @@ def raised(b):
     b.call("c7", "call", {"offers": [b.offer(1, F)]}, "ok", [b.message(38, F, ("c7", 1))])
 
 
+def tried_twice(b):
+    """By two processes: the log of the second one is loaded before that of the first."""
+    b.call("s8", "send", {"offers": [b.offer(1, F, behaviour={"f": 1})]}, "ok", [50])
+    first = Start(b.now + 6, F, 50, 1, ("s8", 1), b.versions["F"])
+    for number in (1, 2):
+        b.call("c8", "call", {"offers": [b.offer(number, C)]}, "ok", [b.message(50 + number, C, ("c8", number))])
+    b.call("s9", "send", {"offers": [b.offer(1, F)]}, "error", checker.FULL)
+    b.message(50, F, ("s8", 1), attempts=2)
+    b.history.starts.append(first)
+
+
 def sound():
     b = Book()
     b.call("s1", "send", {"offers": [b.offer(1, C)]}, "ok", [1])
@@ -161,6 +172,7 @@ def sound():
     full_mailbox(b)
     living(b)
     raised(b)
+    tried_twice(b)
     b.call("c1", "call", {"offers": [b.offer(2, M)]}, "ok", [b.message(15, M, ("c1", 2))])
     del b.history.messages[15], b.counters[M]
     b.call("a1", "destroy", {"actor": M}, "ok", 1)
