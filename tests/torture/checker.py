@@ -760,8 +760,9 @@ class Mailbox:
     def look_at_ends(self, view, actor):
         over = {}  # message: a moment at which it was over
         for start in view.history.starts:
-            found = view.messages.get(start.message)
-            if start.actor == actor and found and found.status in ("completed", "rejected"):
+            found = view.messages.get(start.message)  # maybe another one, which got the id of a call that was undone
+            own = found and found.actor == actor and found.identity == start.identity
+            if own and found.status in ("completed", "rejected"):
                 over[start.message] = view.committed(start.at)  # the last of its attempts
         for call in view.calls:
             message = call.arguments.get("message")

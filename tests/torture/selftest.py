@@ -136,6 +136,20 @@ def tried_twice(b):
     b.history.starts.append(first)
 
 
+def id_again(b):
+    """A call that was rolled back leaves its id to a message of the same actor, which no handler runs."""
+    b.start(53, F, ("c9", 1))
+    b.call("c9", "calls", {"offers": [b.offer(1, F, kept=False)]}, "ok", [[4, "c9", 1]])
+    b.call("s8", "send", {"offers": [b.offer(2, F, "out")]}, "ok", [53])
+    for number in (1, 2):
+        b.call("c10", "call", {"offers": [b.offer(number, C)]}, "ok", [b.message(53 + number, C, ("c10", number))])
+    b.call("s9", "send", {"offers": [b.offer(2, F)]}, "error", checker.FULL)
+    b.call("w8", "claim", {}, "ok", [row(53, b.now + 1000, F, ("s8", 2)) | {
+        "state": {"n": 3, "v": b.versions["F"], "steps": 1}}])
+    b.call("w8", "commit", {"claim": "c53", "message": 53}, "ok", 4)
+    b.message(53, F, ("s8", 2), operation="out")
+
+
 def sound():
     b = Book()
     b.call("s1", "send", {"offers": [b.offer(1, C)]}, "ok", [1])
@@ -173,6 +187,7 @@ def sound():
     living(b)
     raised(b)
     tried_twice(b)
+    id_again(b)
     b.call("c1", "call", {"offers": [b.offer(2, M)]}, "ok", [b.message(15, M, ("c1", 2))])
     del b.history.messages[15], b.counters[M]
     b.call("a1", "destroy", {"actor": M}, "ok", 1)
