@@ -436,16 +436,23 @@ def effects(view):
 
 def order(view):
     """Messages that were ready at once run by id, each sender's in its order, and none before one that was
-    acknowledged before it was sent."""
+    acknowledged before it was sent. What an actor tells itself in a turn that a call runs first was not committed
+    when that call's own turn ran: it runs afterwards."""
+    ran = {f"m{start.message}": start.at for start in view.history.starts}
     for (actor, _), turns in view.turns.items():
         newest, senders, latest_begin, latest = 0, {}, -1, None
+        before = []  # (message, call) of those that ran so far
         for turn in turns:
             _, options, call = view.offered(turn.identity)
             plain = turn.first and "delay_ms" not in options
             sender, number = turn.identity or (None, 0)
             if plain:
-                if turn.message < newest:
-                    yield f"{actor}: message {turn.message} ran after {newest}"
+                late = turn.message < newest and [
+                    message for message, by in before if message > turn.message
+                    and not (by and by.kind in CALLS and by.begin <= ran.get(sender, -1) <= by.end)]
+                if late:
+                    yield f"{actor}: message {turn.message} ran after {max(late)}"
+                before.append((turn.message, call))
                 if call and number < senders.get(sender, 0):
                     yield f"{actor}: {sender}'s {number} ran after its {senders[sender]}"
                 newest = max(newest, turn.message)

@@ -150,6 +150,15 @@ def id_again(b):
     b.message(53, F, ("s8", 2), operation="out")
 
 
+def told_before_a_call(b):
+    """A call runs what waits, which tells its own actor: that runs after the call, with a lower id."""
+    b.call("s11", "send", {"offers": [b.offer(1, C, behaviour={"t": "0", "tt": "C"})]}, "ok", [56])
+    call = b.call("c11", "call", {"offers": [b.offer(1, C)]}, "ok")
+    b.message(56, C, ("s11", 1))
+    call.answer = [b.message(58, C, ("c11", 1))]
+    b.message(57, C, ("m56", 0))
+
+
 def sound():
     b = Book()
     b.call("s1", "send", {"offers": [b.offer(1, C)]}, "ok", [1])
@@ -188,6 +197,7 @@ def sound():
     raised(b)
     tried_twice(b)
     id_again(b)
+    told_before_a_call(b)
     b.call("c1", "call", {"offers": [b.offer(2, M)]}, "ok", [b.message(15, M, ("c1", 2))])
     del b.history.messages[15], b.counters[M]
     b.call("a1", "destroy", {"actor": M}, "ok", 1)
