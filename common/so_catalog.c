@@ -2,6 +2,7 @@
  * The statements. See so_catalog.h.
  */
 #include "so_catalog.h"
+#include "so_catalog_postgres.h"
 
 #include <stddef.h>
 
@@ -432,5 +433,8 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
 
 const char *so_statement_text(so_dialect dialect, so_statement statement)
 {
-    return so_catalog[statement].text[dialect];
+    return dialect == SO_DIALECT_POSTGRES ? so_catalog_postgres[statement].text
+                                          : so_catalog[statement].text[dialect];
 }
+
+const char *so_statement_params(so_statement statement) { return so_catalog_postgres[statement].params; }

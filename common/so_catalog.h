@@ -70,6 +70,8 @@ typedef enum so_statement
     SO_STMT_DESTROY_ACTOR,
     SO_STMT_KEY_FIND,
     SO_STMT_KEY_DROP,
+    SO_STMT_KEY_TAKE,
+    SO_STMT_KEY_FREE,
     SO_STMT_REPLACE,
     SO_STMT_MESSAGE_CHARGE,
     SO_STMT_QUEUE_CHARGE,
@@ -79,6 +81,7 @@ typedef enum so_statement
     SO_STMT_INBOX,
     SO_STMT_INBOX_HAS,
     SO_STMT_INBOX_SET,
+    SO_STMT_SEEK,
     SO_STMT_MAIL_FIRST,
     SO_STMT_MAIL_INSERT,
     SO_STMT_MAIL_DELETE,
@@ -116,7 +119,10 @@ typedef enum so_statement
     SO_STATEMENT_COUNT
 } so_statement;
 
-/* The text of a statement in a dialect; NULL where a port has a better way. */
+/* The text of a statement in a dialect; NULL where there is nothing to do: no row, nothing changed. */
 const char *so_statement_text(so_dialect dialect, so_statement statement);
+
+/* SO_DIALECT_POSTGRES: the parameters' types, a letter for each: i bigint, t text. */
+const char *so_statement_params(so_statement statement);
 
 #endif

@@ -172,7 +172,7 @@ so_code so_definitions_ensure(so_session *s)
     return s->definitions.loaded ? SO_OK : so_definitions_refresh(s);
 }
 
-static int so_name_compare(so_str a, so_str b)
+int so_name_compare(so_str a, so_str b)
 {
     size_t n = a.n < b.n ? a.n : b.n;
     int order = n == 0 || a.p == NULL || b.p == NULL ? 0 : memcmp(a.p, b.p, n);

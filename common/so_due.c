@@ -106,8 +106,10 @@ static so_code so_due_picky(so_session *s, so_due_walk *walk, int64_t now_ms)
     {
         const so_take take = {
             .lane = (so_lane)each, .types = walk->wanted->types, .operations = walk->wanted->operations};
-        bool any = false;
-        if (walk->wanted->lane == 0 || walk->wanted->lane == each)
+        bool any = s->port->methods->seeks && columns[0].type == SO_INT; /* it may be: taking will tell */
+        if (any)
+            ;
+        else if (walk->wanted->lane == 0 || walk->wanted->lane == each)
             code = so_mailbox_ready(s, &take, &any);
         if (any)
             walk->due_ms = 0;

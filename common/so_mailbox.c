@@ -46,18 +46,23 @@ void so_lane_ring(so_session *s, so_lane lane)
     }
 }
 
-/* The table that holds a slot: the queue also knows a paused actor without messages. */
-static so_slot_kind so_slot_table(const so_slot *slot)
+/* The table that holds a slot: the queue also knows a paused actor without messages, and none holds what a
+ * port that seeks derives by itself. */
+static so_slot_kind so_slot_table(const so_session *s, const so_slot *slot)
 {
+    bool derived = slot->kind == SO_SLOT_QUEUED && slot->attempts == 0 && slot->nonce == 0 && !slot->paused &&
+                   slot->lane != SO_LANE_TIMED;
+    if (s->port->methods->seeks && derived)
+        return SO_SLOT_NONE;
     return slot->kind == SO_SLOT_NONE && slot->paused ? SO_SLOT_QUEUED : slot->kind;
 }
 
 so_code so_slot_store(so_session *s, int64_t type, so_str key, const so_slot *before, const so_slot *after)
 {
-    so_slot_kind from = so_slot_table(before);
-    so_slot_kind to = so_slot_table(after);
+    so_slot_kind from = so_slot_table(s, before);
+    so_slot_kind to = so_slot_table(s, after);
     int64_t lane = after->lane + (after->paused ? SO_LANE_PAUSED : 0);
-    if (to == SO_SLOT_QUEUED && !after->paused)
+    if (after->kind == SO_SLOT_QUEUED && !after->paused)
         so_lane_ring(s, after->lane);
     if (from == SO_SLOT_CLAIMED && to != SO_SLOT_CLAIMED)
         s->port->methods->ring(s->port, SO_BELL_MESSAGE, before->head, true);
@@ -130,7 +135,7 @@ so_code so_slot_queue(so_session *s, int64_t type, so_slot *slot, int64_t head, 
 
 so_code so_slot_next(so_session *s, int64_t type, so_str key, so_slot *slot)
 {
-    so_value params[] = {SO_VALUE_INT(type), SO_VALUE_STR(key)};
+    so_value params[] = {SO_VALUE_INT(type), SO_VALUE_STR(key), SO_VALUE_INT(0)};
     so_value columns[4];
     bool found;
     so_code code = so_db_row(s, SO_STMT_MAIL_FIRST, params, columns, &found);
@@ -294,14 +299,16 @@ static so_code so_waking_add(so_session *s, void *context, const so_value *colum
     return wakings->keys[wakings->count++].p == NULL ? so_error_nomem(&s->err) : SO_OK;
 }
 
-static so_code so_later_bring(so_session *s, int64_t now_ms, int64_t *count)
+/* Delayed messages that are due join; where a port seeks, with a type only those of one actor. */
+static so_code so_later_bring(so_session *s, int64_t type, so_str key, int64_t now_ms, int64_t *count)
 {
     so_arrivals *arrivals = so_arena_alloc(s->arena, sizeof *arrivals);
     if (arrivals == NULL)
         return so_error_nomem(&s->err);
     do
     {
-        so_value params[] = {SO_VALUE_INT(now_ms), SO_VALUE_INT(SO_ARRIVALS)};
+        so_value params[] = {SO_VALUE_INT(now_ms), SO_VALUE_INT(SO_ARRIVALS), SO_VALUE_INT(type),
+                             SO_VALUE_STR(key)};
         arrivals->count = 0;
         so_code code = so_db_each(s, SO_STMT_LATER_DUE, params, so_arrival_add, arrivals);
         for (size_t i = 0; code == SO_OK && i < arrivals->count; i++)
@@ -369,7 +376,7 @@ so_code so_mailbox_due(so_session *s, int64_t now_ms, so_brought *brought)
     if (brought == NULL)
         brought = &unasked;
     if (s->newest.later_due_ms <= now_ms)
-        code = so_later_bring(s, now_ms, &brought->delayed);
+        code = so_later_bring(s, 0, SO_STR(""), now_ms, &brought->delayed);
     if (code == SO_OK)
         code = so_db_row(s, SO_STMT_QUEUE_ANY_DUE, params, &column, &found);
     if (code == SO_OK && found)
@@ -391,7 +398,7 @@ so_code so_mailbox_settle(so_session *s, int64_t type, so_str key, int64_t now_m
     *changed = false;
     if (s->newest.later_due_ms <= now_ms)
     {
-        code = so_later_bring(s, now_ms, &due);
+        code = so_later_bring(s, type, key, now_ms, &due);
         *changed = true;
     }
     if (code != SO_OK || s->newest.inbox > s->newest.id)

@@ -29,8 +29,11 @@ static so_code so_cancel_waiting(so_session *s, so_visit *visit, so_message *mes
 {
     so_slot *slot = &visit->actor.slot;
     bool heads = slot->kind == SO_SLOT_QUEUED && slot->head == message->id;
-    int64_t taken = heads;
+    int64_t taken = 0;
     so_code code = SO_OK;
+    *cancelled = slot->kind != SO_SLOT_CLAIMED || !so_slot_holds(s, slot, message->id);
+    if (!*cancelled)
+        return SO_OK;
     if (!heads)
     {
         so_value mail[] = {SO_VALUE_INT(visit->type->id), SO_VALUE_STR(message->key),
@@ -40,9 +43,7 @@ static so_code so_cancel_waiting(so_session *s, so_visit *visit, so_message *mes
         if (code == SO_OK && taken == 0)
             code = s->port->methods->change(s->port, SO_STMT_LATER_DELETE, later, &taken);
     }
-    /* Neither: somebody holds it. */
-    *cancelled = code == SO_OK && taken > 0;
-    if (!*cancelled)
+    if (code != SO_OK)
         return code;
     message->attempts = heads ? slot->attempts : message->attempts;
     message->error = heads ? slot->error : message->error;

@@ -174,6 +174,17 @@ typedef struct so_port_methods
     so_dialect dialect;
     int inline_bytes; /* how many bytes of state fit into an actor's own row */
 
+    /*
+     * How messages wait. A database with one writer has an inbox that whoever writes sorts into heads, mail
+     * and what is delayed. One that `seeks` has many writers, who must not wait for each other: a message
+     * lies with its actor's others from the start, nothing is sorted (inbox = newest->id + 1), and `look`
+     * derives the slot of an actor whose head was never attempted from the first message that is there.
+     */
+    bool seeks;
+
+    bool
+        typed_json; /* JSON has a type of its own: a value of it stays JSON wherever plain values are taken */
+
     so_scope (*scope)(so_port *port);
 
     /*
@@ -194,6 +205,21 @@ typedef struct so_port_methods
     so_code (*mark)(so_port *port);
     so_code (*undo)(so_port *port);
     so_code (*release)(so_port *port);
+
+    /* Whether a turn of this piece of work needs a mark whatever its handler does, because a failed statement
+     * would end the caller's transaction. */
+    bool (*must_mark)(so_port *port);
+
+    /*
+     * The right to change an actor and its slot, until the piece of work ends; what is read afterwards is
+     * what was committed last. Without `wait` *held is false if somebody else has it. `loose` gives it back
+     * if nothing was changed under it.
+     */
+    so_code (*hold)(so_port *port, int64_t type, so_str key, bool wait, bool *held);
+    void (*loose)(so_port *port, int64_t type, so_str key);
+
+    /* The id of a message that is about to be recorded. */
+    so_code (*next_id)(so_port *port, const so_newest *newest, int64_t *id);
 
     /* How many rows this connection has changed so far: tells whether a turn wrote anything. */
     int64_t (*changes)(so_port *port);

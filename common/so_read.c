@@ -252,10 +252,12 @@ so_code so_fn_status(so_session *s, const so_value *args, int count, so_value *r
 static so_code so_snapshot_work(so_session *s, const so_type *type, so_str key, so_value *result)
 {
     so_visit visit;
+    so_actor actor;
     so_str state;
-    so_code code = so_visit_open(&visit, s, s->arena, type, key, so_now_ms(s));
-    if (code != SO_OK || !visit.actor.exists)
+    so_code code = s->port->methods->look(s->port, type->id, key, &actor, &s->newest);
+    if (code != SO_OK || !actor.exists)
         return code;
+    so_visit_resume(&visit, s, s->arena, type, &actor, so_now_ms(s));
     code = so_visit_state(&visit);
     if (code == SO_OK)
         code = so_state_assemble(&visit.state, (so_str){0}, &state);

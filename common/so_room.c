@@ -165,11 +165,19 @@ so_code so_mailbox_room(so_session *s, const so_visit *visit, const so_type *typ
     so_code code = so_sorted_count(s, type->id, key, limit, &count, &held, &newest);
     if (code != SO_OK)
         return code;
-    if (visit != NULL && visit->type->id == type->id && so_str_equal(visit->actor.key, key))
-        held = so_more_count(s, &visit->actor.slot);
-    count += held + so_held_count(s, type->id, key);
+    bool own = visit != NULL && visit->type->id == type->id && so_str_equal(visit->actor.key, key);
+    if (s->port->methods->seeks)
+        count -= own; /* what is taken was counted where it lies, and the message that is about to end with it */
+    else
+    {
+        if (own)
+            held = so_more_count(s, &visit->actor.slot);
+        count += held + so_held_count(s, type->id, key);
+    }
     if (count + newest.id - newest.inbox + 1 <= limit - more)
         return SO_OK;
+    if (newest.inbox > newest.id)
+        return so_mailbox_full(s, type, key);
     code = so_crowd_count(s, &newest);
     if (code != SO_OK || count + (int64_t)*so_crowd_bucket(s->crowd, type->id, key) <= limit - more)
         return code;

@@ -91,6 +91,9 @@ struct so_session
     const so_taken *held; /* what this piece of work took and has not begun */
     size_t held_count;
     so_crowd *crowd;          /* so_room.c's, or NULL */
+    int64_t seek_type; /* the actor that was sought last, where the port seeks */
+    char seek_key[256];
+    size_t seek_key_bytes;
     int64_t expiry_looked_ms; /* when this connection last looked for leases that ran out */
 };
 
@@ -140,6 +143,9 @@ so_code so_definitions_ensure(so_session *s);
 /* SO_UNKNOWN_TYPE, SO_UNKNOWN_OPERATION: not among the loaded definitions. */
 so_code so_type_find(so_session *s, so_str name, const so_type **type);
 so_code so_operation_find(so_session *s, const so_type *type, so_str name, so_operation **operation);
+
+/* In the order of their bytes: < 0, 0, > 0. */
+int so_name_compare(so_str a, so_str b);
 
 /* NULL if there is none. */
 const so_type *so_type_by_id(so_session *s, int64_t id);

@@ -168,13 +168,14 @@ static bool so_take_alone(const so_take *take, const so_type *type, const so_ope
     return take->careful && (attempts > 0 || so_attempts_allowed(type, operation, &message) <= 1);
 }
 
-/* Adds what waits behind a head in the mail. */
+/* Adds what waits behind a head in the mail. What was taken leaves the mail, or is passed over. */
 static so_code so_take_mail(so_session *s, const so_take *take, const so_type *type, so_taken *taken,
                             int64_t *room)
 {
+    int64_t after = taken->slot.head;
     while (*room > 0 && take->batch > taken->count)
     {
-        so_value params[] = {SO_VALUE_INT(taken->type), SO_VALUE_STR(taken->key)};
+        so_value params[] = {SO_VALUE_INT(taken->type), SO_VALUE_STR(taken->key), SO_VALUE_INT(after)};
         so_value columns[4];
         bool found;
         so_code code = so_db_row(s, SO_STMT_MAIL_FIRST, params, columns, &found);
@@ -193,6 +194,7 @@ static so_code so_take_mail(so_session *s, const so_take *take, const so_type *t
         if (code != SO_OK)
             return code;
         so_taken_more(taken, columns[0].i);
+        after = columns[0].i;
         --*room;
     }
     return SO_OK;
@@ -314,6 +316,113 @@ static so_code so_take_inbox(so_session *s, const so_take *take, so_taken *taken
     return so_inbox_end(s, next);
 }
 
+/* Whether a type has an operation that may be taken. */
+static bool so_take_allows_type(so_session *s, const so_take *take, const so_type *type)
+{
+    for (size_t i = 0; type != NULL && i < type->operation_count; i++)
+        if (so_take_allows(s, take, type, &type->operations[i]))
+            return true;
+    return false;
+}
+
+/* An actor that has mail: takes it if nobody holds it and its head may be taken. */
+static so_code so_take_found(so_session *s, const so_take *take, const so_type *type, so_str key,
+                             so_taken *taken, size_t *count, int64_t *room)
+{
+    const so_port_methods *port = s->port->methods;
+    so_actor actor;
+    so_newest newest;
+    bool held;
+    so_code code = port->hold(s->port, type->id, key, false, &held);
+    if (code != SO_OK || !held)
+        return code;
+    code = port->look(s->port, type->id, key, &actor, &newest);
+    if (code != SO_OK)
+        return code;
+    const so_slot *slot = &actor.slot;
+    const so_operation *operation =
+        slot->kind == SO_SLOT_NONE ? NULL : so_operation_by_name(type, slot->operation);
+    if (slot->kind != SO_SLOT_QUEUED || slot->paused || slot->lane != take->lane ||
+        !so_take_allows(s, take, type, operation))
+    {
+        port->loose(s->port, type->id, key);
+        return SO_OK;
+    }
+    so_taken *one = &taken[(*count)++];
+    code = so_taken_start(s, take, one, type, key, slot, slot->head, slot->attempts);
+    --*room;
+    /* What joined while the head was tried is older than it, and comes next. */
+    one->mailed = slot->attempts > 0;
+    return code == SO_OK && !one->mailed ? so_take_mail(s, take, type, one, room) : code;
+}
+
+enum
+{
+    SO_SEEK_ACTORS = 4096 /* actors that one call looks at, at most; the next goes on behind them */
+};
+
+/* Goes from actor to actor in the order of their keys, from where this connection left off. */
+static so_code so_take_seek(so_session *s, const so_take *take, so_taken *taken, size_t *count, int64_t *room)
+{
+    int64_t type_id = s->seek_type;
+    so_str key = so_arena_copy(s->arena, s->seek_key, s->seek_key_bytes);
+    bool wrapped = false;
+    so_code code = key.p == NULL ? so_error_nomem(&s->err) : SO_OK;
+    for (int i = 0; code == SO_OK && i<SO_SEEK_ACTORS && * room> 0 && (int64_t)*count < take->actors; i++)
+    {
+        so_value params[] = {SO_VALUE_INT(type_id), SO_VALUE_STR(key)};
+        so_value columns[2];
+        bool found;
+        code = so_db_row(s, SO_STMT_SEEK, params, columns, &found);
+        if (code != SO_OK)
+            return code;
+        bool round = found && wrapped &&
+                     (columns[0].i > s->seek_type ||
+                      (columns[0].i == s->seek_type &&
+                       so_name_compare(columns[1].s, (so_str){s->seek_key, s->seek_key_bytes}) > 0));
+        if (round || (!found && wrapped))
+            break;
+        if (!found)
+        {
+            wrapped = true;
+            type_id = 0;
+            key = SO_STR("");
+            continue;
+        }
+        type_id = columns[0].i;
+        key = columns[1].s;
+        const so_type *type = so_type_by_id(s, type_id);
+        if (!so_take_allows_type(s, take, type))
+            key = SO_STR("\xff"); /* behind every key of this type: no UTF-8 text begins so */
+        else
+            code = so_take_found(s, take, type, key, taken, count, room);
+    }
+    s->seek_type = type_id;
+    s->seek_key_bytes = key.n < sizeof s->seek_key ? key.n : 0;
+    memcpy(s->seek_key, key.p, s->seek_key_bytes);
+    return code;
+}
+
+static so_code so_take_store(so_session *s, const so_take *take, so_taken *taken, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+    {
+        if (taken[i].count > 1)
+        {
+            so_buffer_add_char(&taken[i].more, ']');
+            taken[i].slot.more = so_buffer_str(&taken[i].more);
+            if (taken[i].slot.more.p == NULL)
+                return so_error_nomem(&s->err);
+        }
+        if (!take->stores)
+            continue;
+        so_code code = so_slot_store(s, taken[i].type, taken[i].key, &taken[i].before, &taken[i].slot);
+        if (code != SO_OK)
+            return code;
+    }
+    return SO_OK;
+}
+
 so_code so_mailbox_take(so_session *s, const so_take *take, so_taken *taken, size_t *count)
 {
     int64_t room = take->total;
@@ -322,6 +431,11 @@ so_code so_mailbox_take(so_session *s, const so_take *take, so_taken *taken, siz
     so_candidates list;
     *count = 0;
     so_code code = so_mailbox_due(s, take->now_ms, NULL);
+    if (code == SO_OK && s->port->methods->seeks)
+    {
+        code = so_take_seek(s, take, taken, count, &room);
+        return code == SO_OK ? so_take_store(s, take, taken, *count) : code;
+    }
     if (code == SO_OK)
         code = so_candidates_list(s, take, &list);
     if (code == SO_OK)
@@ -339,17 +453,5 @@ so_code so_mailbox_take(so_session *s, const so_take *take, so_taken *taken, siz
         code = so_take_queued(s, take, &list, taken, count, &room, &ended);
     if (code == SO_OK && room > 0 && (int64_t)*count < take->actors && s->newest.inbox <= s->newest.id)
         code = so_take_inbox(s, take, taken, count, &room);
-    for (size_t i = 0; code == SO_OK && i < *count; i++)
-    {
-        if (taken[i].count > 1)
-        {
-            so_buffer_add_char(&taken[i].more, ']');
-            taken[i].slot.more = so_buffer_str(&taken[i].more);
-            if (taken[i].slot.more.p == NULL)
-                return so_error_nomem(&s->err);
-        }
-        if (take->stores)
-            code = so_slot_store(s, taken[i].type, taken[i].key, &taken[i].before, &taken[i].slot);
-    }
-    return code;
+    return code == SO_OK ? so_take_store(s, take, taken, *count) : code;
 }

@@ -259,7 +259,8 @@ so_code so_turn_column(so_turn *turn, int index, const so_value *value)
     so_str json;
     if (!column->document)
     {
-        so_code code = so_json_from_value(s->arena, value, false, column->name, &json, &s->err);
+        so_code code =
+            so_json_from_value(s->arena, value, s->port->methods->typed_json, column->name, &json, &s->err);
         return code == SO_OK ? so_column_take(turn, index, json) : code;
     }
     if (value->type == SO_NULL)

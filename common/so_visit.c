@@ -23,9 +23,12 @@ so_code so_visit_open(so_visit *visit, so_session *s, so_arena *arena, const so_
                       int64_t now_ms)
 {
     so_actor actor = {0};
+    bool held;
     so_arena *before = s->arena;
     s->arena = arena;
-    so_code code = s->port->methods->look(s->port, type->id, key, &actor, &s->newest);
+    so_code code = s->port->methods->hold(s->port, type->id, key, true, &held);
+    if (code == SO_OK)
+        code = s->port->methods->look(s->port, type->id, key, &actor, &s->newest);
     s->arena = before;
     so_visit_resume(visit, s, arena, type, &actor, now_ms);
     return code;
@@ -352,12 +355,12 @@ so_code so_visit_turn(so_visit *visit, so_message *message, so_operation *operat
 {
     so_session *s = visit->session;
     const so_port_methods *port = s->port->methods;
-    bool marked = records && s->cautious;
+    bool marked = records && (s->cautious || port->must_mark(s->port));
     bool fresh = message->id == 0;
-    if (fresh)
-        message->id = s->newest.id + 1;
     so_str problem;
-    so_code code = so_visit_migrate(visit, visit->version, &problem);
+    so_code code = fresh ? port->next_id(s->port, &s->newest, &message->id) : SO_OK;
+    if (code == SO_OK)
+        code = so_visit_migrate(visit, visit->version, &problem);
     if (code != SO_OK)
         return code;
     *turn = (so_turn){.session = s,
@@ -517,9 +520,11 @@ so_code so_visit_wake(so_session *s, int64_t type_id, so_str key, int64_t now_ms
     so_visit visit;
     const so_type *type = so_type_by_id(s, type_id);
     int64_t inbox = s->newest.inbox;
-    if (type == NULL)
-        return SO_OK;
-    so_code code = so_visit_open(&visit, s, s->arena, type, key, now_ms);
+    bool held = false;
+    so_code code = type == NULL ? SO_OK : s->port->methods->hold(s->port, type_id, key, false, &held);
+    if (code != SO_OK || !held)
+        return code;
+    code = so_visit_open(&visit, s, s->arena, type, key, now_ms);
     s->newest.inbox = inbox;
     const so_slot *slot = &visit.actor.slot;
     bool over = code == SO_OK &&

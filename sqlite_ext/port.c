@@ -14,6 +14,37 @@ SQLITE_EXTENSION_INIT3
 
 static int64_t so_port_changes(so_port *port) { return sqlite3_total_changes(((so_sqlite *)port)->db); }
 
+/* With one writer, who may write may change every actor. */
+static bool so_port_must_mark(so_port *port)
+{
+    (void)port;
+    return false;
+}
+
+static so_code so_port_hold(so_port *port, int64_t type, so_str key, bool wait, bool *held)
+{
+    (void)port;
+    (void)type;
+    (void)key;
+    (void)wait;
+    *held = true;
+    return SO_OK;
+}
+
+static void so_port_loose(so_port *port, int64_t type, so_str key)
+{
+    (void)port;
+    (void)type;
+    (void)key;
+}
+
+static so_code so_port_next_id(so_port *port, const so_newest *newest, int64_t *id)
+{
+    (void)port;
+    *id = newest->id + 1;
+    return SO_OK;
+}
+
 static int64_t so_port_now_ms(so_port *port)
 {
     struct timespec now;
@@ -527,6 +558,10 @@ static const so_port_methods so_sqlite_methods = {
     .mark = so_sqlite_mark,
     .undo = so_sqlite_mark_undo,
     .release = so_sqlite_mark_release,
+    .must_mark = so_port_must_mark,
+    .hold = so_port_hold,
+    .loose = so_port_loose,
+    .next_id = so_port_next_id,
     .changes = so_port_changes,
     .others = so_sqlite_others,
     .now_ms = so_port_now_ms,
