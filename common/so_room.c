@@ -167,7 +167,8 @@ so_code so_mailbox_room(so_session *s, const so_visit *visit, const so_type *typ
         return code;
     bool own = visit != NULL && visit->type->id == type->id && so_str_equal(visit->actor.key, key);
     if (s->port->methods->seeks)
-        count -= own; /* what is taken was counted where it lies, and the message that is about to end with it */
+        count -=
+            own; /* what is taken was counted where it lies, and the message that is about to end with it */
     else
     {
         if (own)

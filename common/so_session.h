@@ -90,7 +90,7 @@ struct so_session
     int64_t sent;         /* the message that was sent last here, outside a turn */
     const so_taken *held; /* what this piece of work took and has not begun */
     size_t held_count;
-    so_crowd *crowd;          /* so_room.c's, or NULL */
+    so_crowd *crowd;   /* so_room.c's, or NULL */
     int64_t seek_type; /* the actor that was sought last, where the port seeks */
     char seek_key[256];
     size_t seek_key_bytes;

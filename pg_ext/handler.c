@@ -295,13 +295,12 @@ void so_pg_handler_forget(so_port *port)
     }
 }
 
-/* Of one that cannot be prepared running it tells what is wrong. */
 so_code so_pg_handler_pure(so_port *port, so_operation *operation, bool *pure)
 {
-    const so_pg_handler *handler = operation->prepared;
-    (void)port;
-    *pure = handler != NULL && handler->pure;
-    return SO_OK;
+    so_pg_handler *handler;
+    so_code code = so_pg_handler_of((so_pg *)port, operation, &handler);
+    *pure = code == SO_OK && handler->pure;
+    return code;
 }
 
 static so_code so_pg_answer(so_session *s, const so_pg_statement *one, so_turn *turn)

@@ -156,6 +156,98 @@ SELECT pg_catalog.pg_extension_config_dump('solidobj.idempotency', '');
 SELECT pg_catalog.pg_extension_config_dump('solidobj.slot', '');
 SELECT pg_catalog.pg_extension_config_dump('solidobj.setting', $$WHERE name <> 'schema_version'$$);
 
+-- Views for plain SQL and for dashboards. Times are from the same clock as the tables.
+
+-- What the other views build on, one row: the solidobj clock.
+CREATE VIEW solidobj.now AS
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+           + coalesce((SELECT s.value FROM solidobj.setting s WHERE s.name = 'clock_ms'), 0) AS now_ms;
+
+CREATE VIEW solidobj.actors AS
+SELECT t.name AS type,
+       a.key,
+       a.incarnation,
+       a.revision,
+       a.turns,
+       to_timestamp(a.created_ms / 1000.0) AS created_at,
+       to_timestamp(a.updated_ms / 1000.0) AS updated_at,
+       a.bytes AS state_bytes,
+       a.version AS state_version,
+       EXISTS (SELECT 1 FROM solidobj.slot s WHERE s.type = a.type AND s.key = a.key AND s.lane >= 10) AS paused
+FROM solidobj.actor a
+JOIN solidobj.type t ON t.type = a.type;
+
+CREATE VIEW solidobj.mailbox AS
+SELECT m.id AS message,
+       t.name AS type,
+       m.key,
+       m.operation,
+       CASE
+           WHEN s.claimed AND (s.head = m.id OR s.more::jsonb @> to_jsonb(m.id)) THEN 'claimed'
+           WHEN s.head = m.id AND (s.lane = 3 OR s.lane IN (1, 2) AND s.attempts > 0) THEN 'retrying'
+           WHEN m.delayed AND m.due_ms > n.now_ms THEN 'delayed'
+           ELSE 'waiting'
+       END AS status,
+       coalesce(CASE m.id WHEN s.head THEN s.attempts END, m.attempts) AS attempts,
+       to_timestamp(m.created_ms / 1000.0) AS created_at,
+       coalesce(CASE m.id WHEN s.head THEN s.error END, m.error) AS error
+FROM solidobj.message m
+CROSS JOIN solidobj.now n
+JOIN solidobj.type t ON t.type = m.type
+LEFT JOIN solidobj.slot s ON s.type = m.type AND s.key = m.key;
+
+CREATE VIEW solidobj.messages AS
+SELECT b.message,
+       b.type,
+       b.key,
+       b.operation,
+       b.status,
+       b.attempts,
+       b.created_at,
+       NULL::timestamptz AS finished_at,
+       NULL::bigint AS turn,
+       NULL::bigint AS revision,
+       NULL::text AS result,
+       b.error,
+       NULL::bigint AS incarnation,
+       m.idempotency_key,
+       NULL::bigint AS replacement
+FROM solidobj.mailbox b
+JOIN solidobj.message m ON m.id = b.message
+UNION ALL
+SELECT o.id,
+       t.name,
+       o.key,
+       o.operation,
+       CASE o.status WHEN 2 THEN 'completed' WHEN 3 THEN 'rejected' WHEN 4 THEN 'dead' ELSE 'cancelled' END,
+       o.attempts,
+       to_timestamp(o.created_ms / 1000.0),
+       to_timestamp(o.finished_ms / 1000.0),
+       o.turn,
+       CASE o.status WHEN 2 THEN o.revision END,
+       o.result,
+       o.error,
+       o.incarnation,
+       o.idempotency_key,
+       o.replacement
+FROM solidobj.outcome o
+JOIN solidobj.type t ON t.type = o.type;
+
+CREATE VIEW solidobj.dead_letters AS
+SELECT o.id AS message,
+       t.name AS type,
+       o.key,
+       o.operation,
+       o.args,
+       o.attempts,
+       o.error,
+       to_timestamp(o.created_ms / 1000.0) AS created_at,
+       to_timestamp(o.finished_ms / 1000.0) AS finished_at,
+       o.replacement
+FROM solidobj.outcome o
+JOIN solidobj.type t ON t.type = o.type
+WHERE o.status = 4;
+
 -- Types and operations
 CREATE FUNCTION so_version() RETURNS jsonb
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE;
@@ -238,15 +330,15 @@ AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE;
 
 -- The shorthands of a handler
 CREATE FUNCTION so_self() RETURNS jsonb
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE;
+AS 'MODULE_PATHNAME' LANGUAGE C STABLE;
 CREATE FUNCTION so_get(member text) RETURNS jsonb
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE;
+AS 'MODULE_PATHNAME' LANGUAGE C STABLE;
 CREATE FUNCTION so_set(member text, value "any") RETURNS jsonb
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE;
 CREATE FUNCTION so_unset(member text) RETURNS boolean
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE;
 CREATE FUNCTION so_members(prefix text DEFAULT '') RETURNS jsonb
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE;
+AS 'MODULE_PATHNAME' LANGUAGE C STABLE;
 CREATE FUNCTION so_tell(type text, key text, operation text, args jsonb DEFAULT '{}', options jsonb DEFAULT '{}')
 RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE;

@@ -40,6 +40,7 @@ typedef struct cf_value
 typedef struct cf_result
 {
     bool failed;
+    bool missing; /* this database does not have a function of the product yet: the test is skipped */
     char code[64];
     char *message;
     char *hint;
@@ -78,6 +79,9 @@ typedef struct cf_driver
     /* Closes it; an open transaction is rolled back. */
     void (*close)(cf_session *session);
 
+    /* Makes a test installation; `result` tells of a failure only. */
+    void (*install)(cf_session *session, cf_result *result);
+
     /*
      * Runs one or more statements. `sql` holds the driver's own placeholders for `values`. The result is the
      * last statement's. `result` must be zeroed; the caller frees it with cf_result_free(), also after a
@@ -102,6 +106,7 @@ typedef struct cf_driver
 } cf_driver;
 
 extern const cf_driver cf_driver_sqlite;
+extern const cf_driver cf_driver_postgres;
 
 /* value.c */
 void *cf_alloc(size_t bytes);

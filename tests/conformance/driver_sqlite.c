@@ -414,6 +414,11 @@ static void driver_call(cf_session *session, const char *call, const cf_value *v
     free(sql);
 }
 
+static void driver_install(cf_session *session, cf_result *result)
+{
+    driver_call(session, "so_install('{\"test\":true}')", NULL, 0, result);
+}
+
 static void driver_cancel(cf_session *session) { sqlite3_interrupt(session->db); }
 
 static void driver_placeholder(size_t number, char to[16]) { snprintf(to, 16, "?%u", (unsigned)number); }
@@ -431,6 +436,7 @@ const cf_driver cf_driver_sqlite = {
     .drop = driver_drop,
     .open = driver_open,
     .close = driver_close,
+    .install = driver_install,
     .run = driver_run,
     .call = driver_call,
     .cancel = driver_cancel,

@@ -23,7 +23,12 @@ enum
     TEST_SECONDS = 180
 };
 
-static const cf_driver *const drivers[] = {&cf_driver_sqlite};
+static const cf_driver *const drivers[] = {
+    &cf_driver_sqlite,
+#ifdef CF_POSTGRES
+    &cf_driver_postgres,
+#endif
+};
 
 typedef struct arguments
 {
@@ -158,7 +163,9 @@ static cf_outcome judge(const arguments *a, const cf_test *test, cf_outcome outc
 
 static const char *skip_reason(const cf_test *test)
 {
-    return test->beside_reason ? test->beside_reason : test->only_reason;
+    if (test->beside_reason)
+        return test->beside_reason;
+    return test->only_reason ? test->only_reason : "a function is not on this database yet";
 }
 
 static void run_suite(const arguments *a, const cf_suite *suite, totals *t)

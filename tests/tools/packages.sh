@@ -22,6 +22,7 @@ libc6-dev      header stdio.h                   bench check
 libsqlite3-dev both sqlite3ext.h libsqlite3.so  bench check
 libjansson-dev both jansson.h libjansson.a      bench check
 libcmocka-dev  header cmocka.h                  check
+libpq-dev      header postgresql/libpq-fe.h     check
 sqlite3        program sqlite3                  check
 clang          program clang                    check
 libclang-rt-dev fuzzer -                        check
