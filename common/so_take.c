@@ -399,7 +399,8 @@ static so_code so_take_seek(so_session *s, const so_take *take, so_taken *taken,
     }
     s->seek_type = type_id;
     s->seek_key_bytes = key.n < sizeof s->seek_key ? key.n : 0;
-    memcpy(s->seek_key, key.p, s->seek_key_bytes);
+    if (key.p != NULL)
+        memcpy(s->seek_key, key.p, s->seek_key_bytes);
     return code;
 }
 
