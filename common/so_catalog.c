@@ -134,7 +134,7 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
         "UNION ALL SELECT id FROM main.solidobj_later WHERE type = ?1 "
         "UNION ALL SELECT head FROM main.solidobj_queue WHERE type = ?1 "
         "UNION ALL SELECT head FROM main.solidobj_claim WHERE type = ?1 "
-        "UNION ALL SELECT j.value FROM main.solidobj_claim c, json_each(c.more) j WHERE c.type = ?1) "
+        "UNION ALL SELECT j.value FROM main.solidobj_claim c, main.json_each(c.more) j WHERE c.type = ?1) "
         "LIMIT 1"),
     /* type, name */
     [SO_STMT_OPERATION_DELETE] =
@@ -410,7 +410,7 @@ static const so_catalog_entry so_catalog[SO_STATEMENT_COUNT] = {
     [SO_STMT_ACTOR_MAILBOX] = SO_SQLITE(
         "SELECT m.id, m.operation, max(p.place, 0), m.attempts, m.error "
         "FROM (SELECT head AS id, -2 AS place FROM main.solidobj_claim WHERE type = ?1 AND key = ?2 "
-        "UNION ALL SELECT e.value, -1 FROM main.solidobj_claim c, json_each(c.more) e "
+        "UNION ALL SELECT e.value, -1 FROM main.solidobj_claim c, main.json_each(c.more) e "
         "WHERE c.type = ?1 AND c.key = ?2 "
         "UNION ALL SELECT head, CASE attempts WHEN 0 THEN 0 ELSE -1 END FROM main.solidobj_queue "
         "WHERE type = ?1 AND key = ?2 AND head > 0 "

@@ -123,8 +123,7 @@ static so_code so_retry_work(so_session *s, int64_t id, so_value *result)
         if (code == SO_OK)
             code = so_mailbox_room(s, NULL, operation->type, dead.key, 1);
         if (code == SO_OK)
-            code = s->port->methods->append(s->port, &fresh, s->newest.stamp, INT64_MAX, INT64_MAX,
-                                            &dead.replacement, &stored);
+            code = so_append(s, &fresh, s->newest.stamp, INT64_MAX, INT64_MAX, &dead.replacement, &stored);
         if (code == SO_OK && !stored)
             code = so_error_set(&s->err, SO_BLOCKED, "Try again.", "the definitions keep changing");
         so_value params[] = {SO_VALUE_INT(id), SO_VALUE_INT(dead.replacement)};

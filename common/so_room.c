@@ -37,11 +37,14 @@ static uint32_t *so_crowd_bucket(so_crowd *crowd, int64_t type, so_str key)
     return &crowd->buckets[(hash ^ (hash >> 32)) % SO_CROWD_BUCKETS];
 }
 
-void so_crowd_appended(so_session *s, int64_t id)
+so_code so_append(so_session *s, const so_message *message, int64_t stamp, int64_t max_inbox,
+                  int64_t max_mailbox, int64_t *id, bool *stored)
 {
+    so_code code = s->port->methods->append(s->port, message, stamp, max_inbox, max_mailbox, id, stored);
     /* An id that was counted before: that message was rolled back. */
-    if (s->crowd != NULL && id <= s->crowd->upto)
+    if (code == SO_OK && *stored && s->crowd != NULL && *id <= s->crowd->upto)
         s->crowd->first = 0;
+    return code;
 }
 
 void so_crowd_free(so_session *s)

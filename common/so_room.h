@@ -17,8 +17,9 @@ so_code so_mailbox_count(so_session *s, int64_t type, so_str key, int64_t limit,
  */
 so_code so_mailbox_room(so_session *s, const so_visit *visit, const so_type *type, so_str key, int64_t more);
 
-/* Every message that this connection has stored is told here, with its id. */
-void so_crowd_appended(so_session *s, int64_t id);
+/* The port's `append`, which every message goes through. */
+so_code so_append(so_session *s, const so_message *message, int64_t stamp, int64_t max_inbox,
+                  int64_t max_mailbox, int64_t *id, bool *stored);
 
 void so_crowd_free(so_session *s);
 

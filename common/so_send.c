@@ -248,12 +248,11 @@ so_code so_message_store(so_session *s, so_message *message, bool within)
     for (int tries = 0; tries < SO_STORE_TRIES; tries++)
     {
         bool stored;
-        so_code code = s->port->methods->append(s->port, message, s->definitions.stamp, max_inbox,
-                                                max_mailbox, &message->id, &stored);
+        so_code code =
+            so_append(s, message, s->definitions.stamp, max_inbox, max_mailbox, &message->id, &stored);
         if (code == SO_OK && stored)
         {
             s->sent = message->id;
-            so_crowd_appended(s, message->id);
             so_message_ring(s, message);
         }
         if (code != SO_OK || stored)

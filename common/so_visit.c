@@ -183,8 +183,7 @@ static so_code so_tells_send(so_visit *visit, so_turn *turn)
                 continue;
             tell->only_to = SO_TO_ANYBODY;
         }
-        so_code code = s->port->methods->append(s->port, &turn->tells[i], s->newest.stamp, INT64_MAX,
-                                                INT64_MAX, &id, &stored);
+        so_code code = so_append(s, &turn->tells[i], s->newest.stamp, INT64_MAX, INT64_MAX, &id, &stored);
         if (code != SO_OK)
             return code;
         if (!stored && (tell->idempotency_key.p != NULL || tell->only_to != SO_TO_ANYBODY))
@@ -193,7 +192,6 @@ static so_code so_tells_send(so_visit *visit, so_turn *turn)
             return so_error_set(&s->err, SO_BLOCKED, "Try again.", "the definitions changed during the turn");
         s->newest.id = id;
         s->newest.empty = false;
-        so_crowd_appended(s, id);
         so_message_ring(s, &turn->tells[i]);
     }
     return SO_OK;

@@ -87,6 +87,12 @@ so_code so_sqlite_statement(so_sqlite *connection, so_statement which, sqlite3_s
         code = so_sqlite_prepare(connection, &connection->statements[which],
                                  so_statement_text(SO_DIALECT_SQLITE, which));
     *statement = connection->statements[which];
+    /* A trigger that somebody made on a table of ours, and that calls us again: what is running stays as it
+     * is. */
+    if (code == SO_OK && sqlite3_stmt_busy(*statement))
+        code = so_error_set(&connection->session.err, SO_INSIDE_STATEMENT,
+                            "Drop the triggers on the tables of solidobj.",
+                            "a trigger on a table of solidobj calls a function of solidobj");
     return code;
 }
 

@@ -40,6 +40,7 @@ def in_the_way(c, schema):
     for name in VIEWS + ("ring", "connection"):
         c.execute(f"CREATE TABLE {quoted}.solidobj_{name}(message, type, key, status, ring)")
     c.execute(f"CREATE TABLE {quoted}.solidobj(function)")
+    c.execute(f"CREATE TABLE {quoted}.json_each(value)")
 
 
 def same_names():
@@ -58,6 +59,8 @@ def same_names():
         # Our views read our tables, whatever the connection has of the same names.
         equal(call(c, "SELECT count(*) FROM main.solidobj_messages_view"), 6, f"{schema}: the view's rows")
         equal(call(c, "SELECT count(*) FROM main.solidobj_mailbox_view"), 1, f"{schema}: the mailbox view's rows")
+        check(answer(c, "SELECT so_actor('T', 'k')")["exists"], f"{schema}: so_actor")
+        refused(c, "SELECT so_drop_operation('T', 'outside')", "SO_BLOCKED")
         c.close()
         # Seen from a connection that has nothing in the way.
         plain = database.connect()

@@ -201,6 +201,30 @@ def clock():
     database.close()
 
 
+def retried():
+    """so_retry gives the ids of messages that were rolled back to others, and the limit counts them."""
+    database, c = application(max_mailbox=3, max_attempts=1)
+    call(c, "SELECT so_define_operation('T', 'fail', 'SELECT json(''{'')')")
+    dead = []
+    for _ in range(9):
+        dead.append(call(c, "SELECT so_send('T', 'b', 'fail')"))
+        call(c, "SELECT so_run()")
+    call(c, "SELECT so_define_operation('T', 'fail', NULL)")
+    c.execute("BEGIN")
+    for key in "wxyz":
+        call(c, "SELECT so_send('T', ?, 'outside')", key)
+    c.execute("ROLLBACK")
+    for message in dead[:3]:
+        call(c, "SELECT so_retry(?)", message)
+    try:
+        call(c, "SELECT so_send('T', 'b', 'outside')")
+        check(False, "a fourth message in a mailbox of three")
+    except sqlite3.OperationalError as error:
+        check("SO_MAILBOX_FULL" in str(error), str(error))
+    c.close()
+    database.close()
+
+
 def main():
     grows("so_send_batch", batch)
     grows("turns that tell", fan)
@@ -212,6 +236,7 @@ def main():
     limit()
     held()
     rolled_back()
+    retried()
     clock()
 
 
